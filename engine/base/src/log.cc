@@ -7,8 +7,7 @@ namespace {
 
 void WriteToStandardError(LogLevel level, std::string_view message) {
   static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
-  std::fprintf(stderr, "%s: %.*s\n", kNames[static_cast<int>(level)], static_cast<int>(message.size()),
-               message.data());
+  std::fprintf(stderr, "%s: %.*s\n", kNames[static_cast<int>(level)], static_cast<int>(message.size()), message.data());
 }
 
 LogSink g_sink = WriteToStandardError;

@@ -71,10 +71,10 @@ TEST(BytesTest, Utf8IsCheckedByTheRfc) {
   EXPECT_EQ(FindInvalidUtf8("plain ascii, long enough for words"), std::string_view::npos);
   EXPECT_EQ(FindInvalidUtf8("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x98"), std::string_view::npos);
   EXPECT_EQ(FindInvalidUtf8("ab\xff"), 2u);
-  EXPECT_EQ(FindInvalidUtf8("\xc0\x80"), 0u);              // overlong
-  EXPECT_EQ(FindInvalidUtf8("\xed\xa0\x80"), 0u);          // surrogate
-  EXPECT_EQ(FindInvalidUtf8("\xf4\x90\x80\x80"), 0u);      // above U+10FFFF
-  EXPECT_EQ(FindInvalidUtf8("12345678\xe2\x82"), 8u);      // cut
+  EXPECT_EQ(FindInvalidUtf8("\xc0\x80"), 0u);          // overlong
+  EXPECT_EQ(FindInvalidUtf8("\xed\xa0\x80"), 0u);      // surrogate
+  EXPECT_EQ(FindInvalidUtf8("\xf4\x90\x80\x80"), 0u);  // above U+10FFFF
+  EXPECT_EQ(FindInvalidUtf8("12345678\xe2\x82"), 8u);  // cut
 }
 
 TEST(ArenaTest, PiecesAreAlignedAndSurviveGrowth) {

@@ -9,8 +9,8 @@ namespace sisal::internal {
 [[noreturn]] void CheckFailed(std::string_view condition, const char* file, int line, std::string_view note = {});
 }  // namespace sisal::internal
 
-#define SISAL_CHECK(condition)                                                                              \
-  (__builtin_expect(static_cast<bool>(condition), 1) ? static_cast<void>(0)                                 \
+#define SISAL_CHECK(condition)                                              \
+  (__builtin_expect(static_cast<bool>(condition), 1) ? static_cast<void>(0) \
                                                      : ::sisal::internal::CheckFailed(#condition, __FILE__, __LINE__))
 
 // For costly checks: on in sanitizer and debug builds only.

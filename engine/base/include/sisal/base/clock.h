@@ -28,5 +28,4 @@ class Clock {
 // The machine's clocks. Lives for ever.
 const Clock& SystemClock();
 
-
 }  // namespace sisal

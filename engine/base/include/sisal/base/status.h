@@ -94,14 +94,14 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}        // NOLINT: a value is a Result
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}    // NOLINT: an Error is a Result
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}                 // NOLINT: a value is a Result
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}             // NOLINT: an Error is a Result
   Result(Status status) : state_(std::in_place_index<1>, std::move(status).error()) {}  // NOLINT: requires !status.ok()
   template <typename U>
-    requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::decay_t<U>, T> &&
-             !std::is_same_v<std::decay_t<U>, Error> && !std::is_same_v<std::decay_t<U>, Status> &&
-             !std::is_same_v<std::decay_t<U>, Result>)
-  Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}  // NOLINT: as above
+  requires(std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, T> &&
+           !std::is_same_v<std::decay_t<U>, Error> && !std::is_same_v<std::decay_t<U>, Status> &&
+           !std::is_same_v<std::decay_t<U>, Result>) Result(U&& value)
+      : state_(std::in_place_index<0>, std::forward<U>(value)) {}  // NOLINT: as above
 
   bool ok() const { return state_.index() == 0; }
   // Requires: ok().
@@ -134,17 +134,17 @@ class [[nodiscard]] Result {
 #define SISAL_CONCAT(a, b) SISAL_CONCAT_INNER(a, b)
 
 // Returns from the enclosing function with the error of `expression`, a Status, if it has one.
-#define SISAL_RETURN_IF_ERROR(expression)                                           \
-  do {                                                                              \
-    if (::sisal::Status sisal_status = (expression); !sisal_status.ok()) {          \
-      return ::sisal::Error(std::move(sisal_status).error());                       \
-    }                                                                               \
+#define SISAL_RETURN_IF_ERROR(expression)                                  \
+  do {                                                                     \
+    if (::sisal::Status sisal_status = (expression); !sisal_status.ok()) { \
+      return ::sisal::Error(std::move(sisal_status).error());              \
+    }                                                                      \
   } while (false)
 
 // SISAL_ASSIGN_OR_RETURN(auto page, pool.Fix(id)): declares or assigns from a Result, or returns its error.
 #define SISAL_ASSIGN_OR_RETURN(target, expression) \
   SISAL_ASSIGN_OR_RETURN_INNER(SISAL_CONCAT(sisal_result_, __LINE__), target, expression)
-#define SISAL_ASSIGN_OR_RETURN_INNER(result, target, expression) \
-  auto result = (expression);                                    \
+#define SISAL_ASSIGN_OR_RETURN_INNER(result, target, expression)      \
+  auto result = (expression);                                         \
   if (!result.ok()) return ::sisal::Error(std::move(result).error()); \
   target = std::move(result).value()

@@ -1,0 +1,82 @@
+// Which tables exist, as of each commit. A root is an immutable map from names to objects; DDL copies O(log n) nodes of
+// it; a transaction pins the root that belongs to its snapshot (design (i)).
+//
+// Catalog rows lie in the system tree kCatalogTree, written by the DDL's own transaction, so they are durable and
+// undone with it. Concurrency: thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sisal/base/ids.h"
+#include "sisal/base/status.h"
+#include "sisal/catalog/schema.h"
+#include "sisal/txn/store.h"
+
+namespace sisal::catalog {
+
+// System trees: their ids are part of the file format.
+inline constexpr TreeId kCatalogTree{1};      // object id -> definition; also object locks are intents here
+inline constexpr TreeId kCatalogNameTree{2};  // schema.name -> object id: unique names
+inline constexpr TreeId kIdempotencyTree{3};  // (principal, key) -> outcome
+inline constexpr uint32_t kFirstUserTree = 100;
+
+// Immutable.
+class Root {
+ public:
+  virtual ~Root() = default;
+  virtual TablePtr FindTable(std::string_view schema, std::string_view name) const = 0;  // nullptr: none
+  virtual TablePtr FindTable(ObjectId id) const = 0;
+  // An index of any table by name: relations share one name space. nullptr: none.
+  virtual TablePtr FindTableOfIndex(std::string_view schema, std::string_view index_name) const = 0;
+  virtual bool RelationExists(std::string_view schema, std::string_view name) const = 0;
+  virtual void ForEachTable(const std::function<void(const TablePtr&)>& visit) const = 0;  // by name
+  virtual uint64_t version() const = 0;  // differs between any two roots of one process: for plan caches
+};
+using RootPtr = std::shared_ptr<const Root>;
+
+// What one transaction's DDL has changed so far; confined to the transaction. Copyable, for savepoints.
+class Changes;
+
+class Catalog {
+ public:
+  // Reads kCatalogTree. Suspends.
+  static Result<std::unique_ptr<Catalog>> Open(txn::Store& store);
+  virtual ~Catalog() = default;
+
+  virtual RootPtr RootAt(Timestamp snapshot) const = 0;
+  virtual RootPtr Newest() const = 0;
+
+  // A private root over `base`: base plus nothing yet.
+  virtual std::unique_ptr<Changes> MakeChanges(RootPtr base) const = 0;
+
+  // Writes the definition into `transaction` (object lock, unique name; 42P07 if the name is taken) and into `changes`.
+  // Allocates ids and trees of `table` and of its indexes. Suspends.
+  virtual Result<TablePtr> CreateTable(txn::Transaction& transaction, Changes& changes, Table table) = 0;
+  virtual Status DropTable(txn::Transaction& transaction, Changes& changes, const TablePtr& table) = 0;
+  // Adds or removes an index of `table`'s definition; building its entries is the caller's work.
+  virtual Result<TablePtr> AddIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                                    Index index) = 0;
+  virtual Result<TablePtr> DropIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                                     std::string_view index_name) = 0;
+
+  // For CommitOptions::on_apply: publishes `changes` over the newest root as of `position`.
+  virtual void Publish(const Changes& changes, Timestamp position) = 0;
+
+  // Locks a table against DDL (kShared, for DML and reads) or against everything (kExclusive), until the transaction
+  // ends. Errors: 42P01 if it was dropped meanwhile; those of Transaction::Lock. Suspends.
+  virtual Status LockTable(txn::Transaction& transaction, const Table& table, txn::LockMode mode) = 0;
+};
+
+class Changes {
+ public:
+  virtual ~Changes() = default;
+  virtual RootPtr root() const = 0;  // base with the changes: what the transaction's own statements see
+  virtual bool empty() const = 0;
+  virtual std::unique_ptr<Changes> Clone() const = 0;
+};
+
+}  // namespace sisal::catalog

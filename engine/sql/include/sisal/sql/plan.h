@@ -1,0 +1,119 @@
+// Plans: trees of operators, each giving chunks of columns to its parent. Column numbers in a node's expressions are
+// positions in its input's output. Immutable once planned; shared by all executions of a statement.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sisal/catalog/schema.h"
+#include "sisal/function/function.h"
+#include "sisal/sql/expression.h"
+
+namespace sisal::sql {
+
+enum class PlanKind : uint8_t {
+  kValues,        // rows; one row without columns stands for a missing FROM
+  kTableScan,     // a table by its rows' keys or by an index
+  kFunctionScan,  // generate_series
+  kSystemView,    // information_schema and pg_catalog views, made from the catalog root
+  kFilter,        // rows for which `predicate` is true
+  kProject,       // expressions
+  kSort,          // keys; limit_hint: a top-N heap will do
+  kLimit,
+  kAggregate,  // groups, then aggregates: output = group values, then results
+  kDistinct,   // of all columns
+  kJoin,
+  kAppend,        // UNION ALL: inputs one after another
+  kSetOperation,  // UNION, INTERSECT [ALL], EXCEPT [ALL] of two inputs
+  kInsert,
+  kUpdate,
+  kDelete,
+};
+
+struct SortKey {
+  const Expr* expr = nullptr;
+  type::SortOrder order = type::SortOrder::kAscending;
+  bool nulls_first = false;
+};
+
+struct AggregateCall {
+  const function::Aggregate* aggregate = nullptr;
+  std::vector<const Expr*> args;
+  bool distinct = false;
+  const Expr* filter = nullptr;  // FILTER (WHERE ...)
+  std::vector<SortKey> order;    // string_agg(x ORDER BY y)
+};
+
+// Which keys a scan visits: equal[i] fixes the i-th key column, then the next one may be bounded. Expressions have no
+// kColumn (constants, parameters, outer values); their type is the key column's. A NULL bound: no row.
+struct KeyBounds {
+  std::vector<const Expr*> equal;
+  const Expr* lower = nullptr;
+  bool lower_inclusive = true;
+  const Expr* upper = nullptr;
+  bool upper_inclusive = true;
+};
+
+struct Assignment {
+  uint32_t column;
+  const Expr* value;  // of the column's type, modifiers applied
+};
+
+enum class JoinKind : uint8_t { kInner, kLeft, kRight, kFull, kCross };
+enum class SetOperationKind : uint8_t { kUnion, kIntersect, kIntersectAll, kExcept, kExceptAll };
+enum class RowLockMode : uint8_t { kNone, kShare, kUpdate };
+
+struct Plan {
+  PlanKind kind;
+  std::vector<const Plan*> inputs;
+  std::vector<type::SqlType> output;  // types of the columns that it gives
+
+  std::vector<std::vector<const Expr*>> rows;  // kValues
+
+  // kTableScan: output = `columns` of the table in this order, then the row's key (bytea) if with_key.
+  // index: position in table->indexes; nullopt: the row tree. `filter` is applied to the output.
+  catalog::TablePtr table;
+  std::vector<uint32_t> columns;
+  bool with_key = false;
+  std::optional<uint32_t> index;
+  std::vector<KeyBounds> bounds;  // empty: all rows; several: one after another (IN list), distinct
+  bool backward = false;
+  RowLockMode row_lock = RowLockMode::kNone;  // FOR UPDATE, FOR SHARE
+  bool lock_nowait = false;
+  bool lock_skip_locked = false;
+
+  const function::SetFunction* set_function = nullptr;  // kFunctionScan
+  std::vector<const Expr*> function_args;
+  bool with_ordinality = false;
+  std::string system_view;  // kSystemView: "information_schema.tables"
+
+  const Expr* predicate = nullptr;  // kFilter; kTableScan: filter; kJoin: condition over left ++ right
+  std::vector<const Expr*> exprs;   // kProject; kAggregate: group keys
+  std::vector<SortKey> sort_keys;
+  const Expr* limit = nullptr;  // bigint, no kColumn; NULL: none
+  const Expr* offset = nullptr;
+  std::vector<AggregateCall> aggregates;
+  JoinKind join = JoinKind::kInner;
+  std::vector<const Expr*> hash_left, hash_right;  // equal pairs: left over the left input, right over the right one
+  SetOperationKind set_operation = SetOperationKind::kUnion;
+
+  // kInsert: inputs[0] gives one column for each column of the table, converted and with defaults filled in.
+  // kUpdate, kDelete: inputs[0] is a scan with all columns and with_key; assignments over its output.
+  // returning: expressions over the new row (the old one for kDelete), columns as in the table. has_returning tells an
+  // empty list from a missing clause.
+  std::vector<Assignment> assignments;
+  std::vector<const Expr*> returning;
+  bool has_returning = false;
+  // ON CONFLICT: nullopt: none. DO NOTHING: conflict_update empty. Target: nullopt any, else which unique key
+  // (0: primary key, i + 1: indexes[i]). DO UPDATE's expressions: over the existing row ++ the excluded row.
+  bool on_conflict = false;
+  std::optional<uint32_t> conflict_target;
+  std::vector<Assignment> conflict_update;
+  bool conflict_do_update = false;
+  const Expr* conflict_where = nullptr;
+};
+
+}  // namespace sisal::sql

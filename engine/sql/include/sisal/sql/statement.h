@@ -1,0 +1,115 @@
+// From SQL text to a bound and planned statement.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sisal/base/status.h"
+#include "sisal/catalog/catalog.h"
+#include "sisal/sql/plan.h"
+
+namespace sisal::sql {
+
+enum class StatementKind : uint8_t {
+  kEmpty,  // only blanks and comments
+  kQuery,
+  kInsert,
+  kUpdate,
+  kDelete,
+  kCreateTable,
+  kDropTable,
+  kCreateIndex,
+  kDropIndex,
+  kTruncate,
+  kBegin,
+  kCommit,
+  kRollback,
+  kSavepoint,
+  kReleaseSavepoint,
+  kRollbackToSavepoint,
+  kSet,
+  kReset,
+  kShow,
+  kSetTransaction,
+  kExplain,
+};
+
+struct OutputColumn {
+  std::string name;
+  type::SqlType type;
+  bool not_null = false;
+};
+
+struct CreateTableStatement {
+  std::unique_ptr<catalog::Table> table;  // ids unset
+  bool if_not_exists = false;
+};
+struct CreateIndexStatement {
+  catalog::TablePtr table;
+  catalog::Index index;  // ids unset; name chosen as PostgreSQL does where the text has none
+  bool if_not_exists = false;
+};
+struct DropStatement {
+  std::vector<catalog::TablePtr> tables;  // found; DROP INDEX: the tables of the indexes, with index_names
+  std::vector<std::string> index_names;
+  std::vector<std::string> missing;  // IF EXISTS: a notice each (00000, "table \"t\" does not exist, skipping")
+};
+struct TransactionStatement {
+  std::optional<txn::Isolation> isolation;
+  std::optional<bool> read_only;
+  std::optional<bool> deferrable;
+  std::string savepoint;
+  bool chain = false;
+};
+struct SettingStatement {
+  std::string name;   // lower case
+  std::string value;  // SET: the text; empty with is_default: DEFAULT
+  bool is_default = false;
+  bool local = false;
+};
+
+// Immutable and shared: what the plan cache holds.
+struct Statement {
+  StatementKind kind = StatementKind::kEmpty;
+  std::string command;    // command tag without counts: "SELECT", "INSERT", "CREATE TABLE"
+  bool read_only = true;  // writes nothing and takes no row locks
+  bool returns_rows = false;
+  std::vector<OutputColumn> output;
+  std::vector<type::SqlType> params;      // $1, $2, ...
+  std::vector<catalog::TablePtr> tables;  // used, to be locked and re-validated
+  bool depends_on_catalog = true;         // false: valid under any root
+  const Plan* plan = nullptr;             // kQuery, kInsert, kUpdate, kDelete, kExplain (of the inner statement)
+  CreateTableStatement create_table;
+  CreateIndexStatement create_index;
+  DropStatement drop;
+  TransactionStatement transaction;
+  SettingStatement setting;
+  bool explain_analyze = false;
+
+  ExprPool exprs;  // owns what the plan refers to
+  std::deque<Plan> plans;
+};
+using StatementPtr = std::shared_ptr<const Statement>;
+
+struct AnalyzeContext {
+  catalog::RootPtr root;
+  std::vector<std::string> search_path = {"public"};
+  type::TextSettings text;  // for literals read at bind time
+};
+
+inline constexpr uint64_t kStatementBytesMax = 16 << 20;
+
+// Parses, binds and plans one statement. Runs on a stack of its own, because the parser recurses; does not suspend.
+// Errors: 42601 syntax (position set), 54001 nesting, 54000 too long, 22021 invalid UTF-8, 42P01, 42703, 42883, 42804,
+// 42P18 (parameter type not determined), 0A000, ...
+Result<StatementPtr> Analyze(std::string_view sql, const AnalyzeContext& context);
+
+// "EXPLAIN" text, a line each.
+std::vector<std::string> Explain(const Plan& plan);
+
+}  // namespace sisal::sql
