@@ -42,9 +42,12 @@ class Store {
   // Replays the log. Errors: as wal::Log::Open; XX001 if a commit record is malformed. Suspends.
   static Result<std::unique_ptr<Store>> Open(io::Runtime& runtime, const std::string& directory,
                                              const StoreOptions& options, wal::ReplayProgress* progress);
+  // Requires: Close or Abandon was called.
   virtual ~Store() = default;
   // Requires: no transaction is open. Writes the clean shutdown mark. Suspends.
   virtual Status Close() = 0;
+  // Requires: no transaction is open. Leaves the files as a crash would. Suspends.
+  virtual void Abandon() = 0;
 
   virtual std::unique_ptr<Transaction> Begin(const TransactionOptions& options) = 0;
 

@@ -1,0 +1,99 @@
+#include "sisal/txn/store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "replay.h"
+#include "sisal/base/check.h"
+#include "sweeper.h"
+#include "transaction_impl.h"
+
+namespace sisal::txn {
+namespace {
+
+class StoreImpl final : public Store {
+ public:
+  StoreImpl(io::Runtime& runtime, const StoreOptions& options) : core_(runtime, options) {}
+
+  Status Start(const std::string& directory, wal::ReplayProgress* progress) {
+    Replayer replayer(core_.trees);
+    const auto visit = [&](const wal::RecordView& record) { return replayer.Visit(record); };
+    SISAL_ASSIGN_OR_RETURN(core_.log,
+                           wal::Log::Open(core_.runtime, directory, core_.options.log, Lsn{0}, visit, progress));
+    core_.recovered = replayer.last_commit();
+    core_.horizon.Start(replayer.last_commit());
+    core_.RefreshView();
+    sweeper_.emplace(core_);
+    return Status();
+  }
+
+  Status Close() override {
+    SISAL_CHECK(core_.active.load() == 0);
+    sweeper_.reset();
+    return core_.log->Close();
+  }
+
+  void Abandon() override {
+    SISAL_CHECK(core_.active.load() == 0);
+    sweeper_.reset();
+    core_.log->Abandon();
+  }
+
+  std::unique_ptr<Transaction> Begin(const TransactionOptions& options) override {
+    return std::make_unique<TransactionImpl>(core_, options);
+  }
+
+  TreeId AllocateTree() override { return core_.trees.Allocate(); }
+  uint64_t NextRowNumber(TreeId tree) override {
+    return core_.trees.FindOrMake(tree)->row_number.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+
+  Timestamp applied() const override { return core_.horizon.applied(); }
+  Timestamp durable() const override { return std::max(Timestamp{core_.log->durable().value}, core_.recovered); }
+  Timestamp oldest_snapshot() const override {
+    return core_.snapshots.View([this] { return core_.Floor(); }).oldest();
+  }
+  bool read_only() const override { return core_.log->failed(); }
+  StoreStats Stats() const override;
+  wal::Log& log() override { return *core_.log; }
+
+ private:
+  StoreCore core_;
+  std::optional<Sweeper> sweeper_;  // ends before the core does
+};
+
+StoreStats StoreImpl::Stats() const {
+  StoreStats stats;
+  stats.transactions_active = core_.active.load(std::memory_order_relaxed);
+  stats.commits = core_.commits.load(std::memory_order_relaxed);
+  stats.rollbacks = core_.rollbacks.load(std::memory_order_relaxed);
+  stats.conflicts = core_.conflicts.load(std::memory_order_relaxed);
+  const IntentStats intents = core_.intents.Stats();
+  stats.deadlocks = intents.deadlocks;
+  stats.intent_waits = intents.waits;
+  stats.intent_wait_us_sum = intents.wait_us_sum;
+  std::copy(std::begin(intents.wait_us_pow2), std::end(intents.wait_us_pow2), stats.intent_wait_us_pow2);
+  core_.trees.ForEach([&](const TreeState& tree) {
+    const btree::TreeStats tree_stats = tree.tree->Stats();
+    stats.trees += 1;
+    stats.entries += tree_stats.entries;
+    stats.bytes += tree_stats.bytes;
+  });
+  stats.versions = core_.versions.version_count();
+  stats.bytes += core_.versions.bytes();
+  stats.applied = applied();
+  stats.durable = durable();
+  stats.oldest_snapshot = oldest_snapshot();
+  return stats;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> Store::Open(io::Runtime& runtime, const std::string& directory,
+                                           const StoreOptions& options, wal::ReplayProgress* progress) {
+  auto store = std::make_unique<StoreImpl>(runtime, options);
+  SISAL_RETURN_IF_ERROR(store->Start(directory, progress));
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+}  // namespace sisal::txn

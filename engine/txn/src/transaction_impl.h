@@ -1,0 +1,81 @@
+// One transaction's state over the shared core.
+//
+//   open -> committing   Commit, once it has something to log; nothing else ends it from here on
+//        -> ended        Rollback, the destructor
+//   committing -> ended  Commit, also when nothing could be logged
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "absl/container/inlined_vector.h"
+#include "sisal/txn/transaction.h"
+#include "store_core.h"
+
+namespace sisal::txn {
+
+class TransactionImpl final : public Transaction {
+ public:
+  TransactionImpl(StoreCore& core, const TransactionOptions& options);
+  ~TransactionImpl() override;
+
+  TxnId id() const override { return owner_.id; }
+  const TransactionOptions& options() const override { return options_; }
+  bool has_snapshot() const override { return snapshot_.has_value(); }
+  Timestamp snapshot() const override;
+  bool has_writes() const override { return !writes_.empty(); }
+  uint64_t write_bytes() const override { return writes_.bytes(); }
+  uint64_t lock_count() const override { return owner_.held.size(); }
+
+  void SetInterrupt(const io::Interrupt& interrupt, Duration lock_timeout) override;
+  Status TakeSnapshot() override;
+  Result<std::optional<std::string_view>> Get(TreeId tree, std::string_view key, Arena& arena) override;
+  Result<std::optional<std::string_view>> GetNewest(TreeId tree, std::string_view key, Arena& arena) override;
+  std::unique_ptr<Cursor> Scan(TreeId tree, KeyRange range, Direction direction) override;
+  Status Lock(TreeId tree, std::string_view key, LockMode mode, LockWait wait, Conflict conflict) override;
+  Status Put(TreeId tree, std::string_view key, std::string_view value) override;
+  Status Delete(TreeId tree, std::string_view key) override;
+  Status DropTree(TreeId tree) override;
+  Mark SetMark() override { return writes_.SetMark(); }
+  void RollbackTo(Mark mark) override { writes_.RollbackTo(mark); }
+  bool blocks_others() const override { return owner_.contended.load(std::memory_order_relaxed) > 0; }
+  Result<CommitResult> Commit(const CommitOptions& options) override;
+  void Rollback() override;
+
+  // For the cursor.
+  StoreCore& core() { return core_; }
+  const WriteSet& writes() const { return writes_; }
+  TreePtr FindTree(TreeId id);
+  Status CheckInterrupt() const;
+
+ private:
+  enum class State { kOpen, kCommitting, kEnded };
+
+  Error InterruptError(io::WaitResult why) const;
+  Status CheckWrite(std::string_view key, std::string_view value) const;
+  Status CheckSize() const;
+  // Puts the write set's records into the log and the position into the horizon. Nothing is applied yet. Suspends.
+  Result<Timestamp> AppendRecords();
+  // What this transaction has seen must not be undone by a crash. Suspends.
+  Status AwaitSeen(wal::Durability durability);
+  Status AwaitLogged(Timestamp position, wal::Durability durability);
+  // The commit has its position: an exception from here on, out of memory, would leave it half applied, so it ends the
+  // process. Suspends (yields).
+  void ApplyAndEnd(Timestamp position, const CommitOptions& options) noexcept;
+  void End();
+
+  StoreCore& core_;
+  const TransactionOptions options_;
+  State state_ = State::kOpen;
+  IntentOwner owner_;
+  WriteSet writes_;
+  std::optional<Timestamp> snapshot_;
+  Timestamp newest_granted_;  // newest version of the rows whose intents were granted: the next snapshot includes it
+  Timestamp newest_seen_;     // newest commit that anything shown depends on
+  io::Interrupt interrupt_;
+  Duration lock_timeout_;
+  absl::InlinedVector<TreePtr, 4> recent_trees_;
+};
+
+}  // namespace sisal::txn
