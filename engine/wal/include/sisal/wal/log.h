@@ -2,7 +2,7 @@
 // reused; a record fills [start, end), and a commit's timestamp is its record's end (design (b)).
 //
 // Concurrency: thread-safe; fibers of any loop may call any method.
-// Ownership:   borrows the FileSystem and Runtime, which outlive this object.
+// Ownership:   borrows the FileSystem and Runtime, which outlive this object. Close or Abandon comes before its end.
 #pragma once
 
 #include <atomic>
@@ -30,10 +30,15 @@ enum class RecordType : uint8_t {
 
 enum class Durability { kFull, kNormal };  // answered after the sync; after the write, synced within 100 ms
 
+// How a flush reaches stable storage. Which is fastest depends on the device, so it is measured at open.
+enum class WriteMethod { kCalibrate, kBufferedSync, kDirectSync, kDirectDataSync };
+
 struct LogOptions {
-  uint64_t segment_bytes = 64 << 20;  // 1 MiB up
-  uint64_t max_bytes = 0;             // cap on all segments together; 0: only the disk's
+  uint64_t segment_bytes = 64 << 20;  // 1 MiB up; smaller segments are made if max_bytes or a file size limit demand it
+  uint64_t max_bytes = 0;             // cap on all files of the log together; 0: only the disk's
   Durability durability = Durability::kFull;
+  WriteMethod write_method = WriteMethod::kCalibrate;
+  io::FileSystem* file_system = nullptr;  // nullptr: the runtime's
 };
 
 struct RecordView {
@@ -91,19 +96,23 @@ class Log {
   virtual ~Log() = default;
 
   // Takes room for a record of `payload_bytes`. May wait for the flusher or the segment maker. Suspends; the caller
-  // holds no latch. Errors: 53100 (disk or the size cap is full; nothing was reserved; works again when there is
-  // space), 54000 (larger than a segment takes), 58030 (the log has failed).
+  // holds no latch and no other credit. Errors: 53100 (disk or the size cap is full; nothing was reserved; works again
+  // when there is space), 54000 (larger than payload_bytes_max()), 58030 (the log has failed), 57P01 (it is closed).
   virtual Result<LogCredit> Reserve(uint64_t payload_bytes) = 0;
+  // The largest record: just under half a segment, at most 16 MiB.
+  virtual uint64_t payload_bytes_max() const = 0;
 
   // Puts the record at the log's end, in the order of the calls. Never fails, never suspends. The pieces together have
   // exactly the credit's payload_bytes. `on_reserved`, if given, runs with the range as soon as the range is fixed
-  // and before any later record's is (for horizons): it must not suspend.
+  // and before the range of any later record that has an `on_reserved` is (for horizons): it must not suspend, and it
+  // runs under a latch of the log's. A record without one is reserved by a single atomic add.
   virtual LogRange Append(LogCredit credit, RecordType type, std::span<const std::string_view> pieces,
                           const std::function<void(LogRange)>& on_reserved = {}) = 0;
 
   // Returns once every byte before `upto` is on stable storage. Not interruptible: the outcome is decided by the disk.
   // Suspends. Requires: `upto` was returned by Append.
-  // Errors: 08007 if the sync that was to cover `upto` failed: it may or may not survive. 58030 ever after.
+  // Errors: 08007 if the write or sync that was to cover `upto` failed, whenever it is asked: the record may or may not
+  //         survive. 58030 for every later record: it does not survive.
   virtual Status WaitDurable(Lsn upto) = 0;
   // The same for the weaker promise: the bytes were handed to the kernel.
   virtual Status WaitWritten(Lsn upto) = 0;
@@ -114,13 +123,18 @@ class Log {
   virtual bool failed() const = 0;  // a write or sync has failed; final
   virtual LogStats Stats() const = 0;
 
-  // Appends kCleanShutdown, syncs, stops the background fibers. No Append may follow. Suspends.
+  // Appends kCleanShutdown, syncs, stops the background fibers. No Append may follow, no credit may be out. Suspends.
+  // Errors: 58030 if the log has failed; it is closed all the same.
   virtual Status Close() = 0;
+  // Stops the background fibers and leaves the files as a crash would. Suspends.
+  virtual void Abandon() = 0;
 
  protected:
   friend class LogCredit;
   virtual void ReturnCredit(uint64_t payload_bytes) = 0;
   static LogCredit MakeCredit(Log* log, uint64_t payload_bytes);
+  // The credit is spent: it is not given back. Requires: it is of `log`.
+  static void UseCredit(LogCredit& credit, const Log* log);
 };
 
 }  // namespace sisal::wal
