@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include <string>
 #include <system_error>
@@ -33,8 +34,8 @@ RuntimeCore::RuntimeCore(const RuntimeOptions& chosen_options, Backend chosen_ba
       clock(chosen_options.clock != nullptr ? *chosen_options.clock : SystemClock()),
       backend(chosen_backend),
       backend_note(std::move(note)),
-      pool(chosen_backend == Backend::kIoUring ? kPoolThreadsWithRing : kPoolThreadsWithoutRing),
-      file_system(std::make_unique<RealFileSystem>(*this)) {}
+      file_system(std::make_unique<RealFileSystem>(*this)),
+      pool(chosen_backend == Backend::kIoUring ? kPoolThreadsWithRing : kPoolThreadsWithoutRing) {}
 
 void RuntimeCore::FiberEnded() {
   if (live_fibers.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
@@ -75,6 +76,7 @@ Status Runtime::Impl::StartLoops(size_t count) {
     try {
       core.threads.emplace_back([&, index] {
         ::pthread_setname_np(::pthread_self(), ("sisal-loop-" + std::to_string(index)).c_str());
+        ::prctl(PR_SET_TIMERSLACK, 1000UL);  // nanoseconds; by default a timer may come 50 us late
         Status attached = loop.Attach();
         const bool serves = attached.ok();
         {

@@ -36,10 +36,10 @@ struct RuntimeCore {
   std::vector<LoopImpl*> idle_attached;             // those that no thread uses
 
   LockRegistry lock_registry;
-  BlockingPool pool;
   std::unique_ptr<FileSystem> file_system;
   std::vector<std::unique_ptr<LoopImpl>> loops;
   std::vector<std::thread> threads;
+  BlockingPool pool;  // last, so that it joins its threads first: they wake loops
 };
 
 }  // namespace sisal::io

@@ -194,7 +194,7 @@ TEST_P(SyncTest, CancelWakesEveryWaiterAndKeepsTheFirstReason) {
 }
 
 TEST_P(SyncTest, InterruptedNodeIsRemovedOrWasWoken) {
-  constexpr int kRounds = kSanitizedTest ? 200 : 2000;
+  constexpr int kRounds = 300;
   SpinLatch latch;
   WaitList list;
   int granted = 0;   // under the latch

@@ -1,7 +1,8 @@
 // Loops: one per core = one thread + one ring + a fiber scheduler of ours. Fibers are pinned to the loop that they
 // were spawned on; a fiber that waits parks, its thread goes on.
 //
-// Concurrency: thread-safe. Lifetime: the Runtime outlives everything that was spawned on it.
+// Concurrency: thread-safe. Lifetime: the Runtime outlives everything that was spawned on it, and every thread that wakes
+// its fibers: a Set or Notify must have returned before the Runtime's destructor begins.
 #pragma once
 
 #include <cstddef>
