@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <deque>
+#include <mutex>
 
 #include "sisal/base/ids.h"
 #include "sisal/io/sync.h"
@@ -24,6 +25,11 @@ class AppliedHorizon {
   void Applied(Timestamp position);
 
   Timestamp applied() const { return Timestamp{applied_.load(std::memory_order_acquire)}; }
+  // Of the newest commit that has a position.
+  Timestamp last_reserved() const {
+    std::lock_guard lock(latch_);
+    return in_flight_.empty() ? applied() : in_flight_.back().position;
+  }
   // Returns when applied() >= `position`. kWoken, or why the wait ended before. Suspends.
   io::WaitResult Wait(Timestamp position, const io::Interrupt& interrupt = {});
 
@@ -32,7 +38,7 @@ class AppliedHorizon {
     Timestamp position;
     bool applied;
   };
-  io::SpinLatch latch_;           // guards in_flight_ and waiters_
+  mutable io::SpinLatch latch_;   // guards in_flight_ and waiters_
   std::deque<Commit> in_flight_;  // ascending; the first is not applied yet
   io::WaitList waiters_;          // keyed by the position that each waits for
   std::atomic<uint64_t> applied_{0};

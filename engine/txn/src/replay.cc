@@ -19,6 +19,7 @@ Status AddPlace(Status status, Lsn start) {
 }  // namespace
 
 Status Replayer::Visit(const wal::RecordView& record) {
+  closed_in_order_ = record.type == wal::RecordType::kCleanShutdown;
   switch (record.type) {
     case wal::RecordType::kCommit:
       return AddPlace(VisitCommit(record), record.start);

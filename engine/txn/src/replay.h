@@ -29,6 +29,8 @@ class Replayer {
 
   Timestamp last_commit() const { return last_commit_; }
   uint64_t commits() const { return commits_; }
+  // The log was empty, or ends with the mark of a clean shutdown.
+  bool closed_in_order() const { return closed_in_order_; }
 
  private:
   struct Chunks {
@@ -47,6 +49,7 @@ class Replayer {
   TreePtr tree_;  // of the operation before: they come tree by tree
   Timestamp last_commit_;
   uint64_t commits_ = 0;
+  bool closed_in_order_ = true;
 };
 
 }  // namespace sisal::txn

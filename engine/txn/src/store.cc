@@ -22,6 +22,7 @@ class StoreImpl final : public Store {
                            wal::Log::Open(core_.runtime, directory, core_.options.log, Lsn{0}, visit, progress));
     core_.recovered = replayer.last_commit();
     core_.horizon.Start(replayer.last_commit());
+    clean_start_ = replayer.closed_in_order();
     core_.RefreshView();
     sweeper_.emplace(core_);
     return Status();
@@ -53,12 +54,20 @@ class StoreImpl final : public Store {
   Timestamp oldest_snapshot() const override {
     return core_.snapshots.View([this] { return core_.Floor(); }).oldest();
   }
+  Status WaitApplied(const io::Interrupt& interrupt) override {
+    const io::WaitResult result = core_.horizon.Wait(core_.horizon.last_reserved(), interrupt);
+    if (result == io::WaitResult::kWoken) return Status();
+    if (interrupt.cancel != nullptr) SISAL_RETURN_IF_ERROR(interrupt.cancel->Check());
+    return Error("57014", "canceling statement due to statement timeout");
+  }
+  bool clean_start() const override { return clean_start_; }
   bool read_only() const override { return core_.log->failed(); }
   StoreStats Stats() const override;
   wal::Log& log() override { return *core_.log; }
 
  private:
   StoreCore core_;
+  bool clean_start_ = false;
   std::optional<Sweeper> sweeper_;  // ends before the core does
 };
 

@@ -61,6 +61,9 @@ class Store {
   virtual Timestamp applied() const = 0;  // all commits up to here are in the trees
   virtual Timestamp durable() const = 0;
   virtual Timestamp oldest_snapshot() const = 0;  // no present or future snapshot is older
+  // Waits until all commits that have a position by now are in the trees: a snapshot taken after it has them. Suspends.
+  virtual Status WaitApplied(const io::Interrupt& interrupt) = 0;
+  virtual bool clean_start() const = 0;           // the log was new, or closed in order
   virtual bool read_only() const = 0;             // the log has failed: writes get 58030
   virtual StoreStats Stats() const = 0;
   virtual wal::Log& log() = 0;
