@@ -26,6 +26,7 @@ struct ExecutionOptions {
   std::vector<type::Datum> params;  // converted to Statement::params' types
   function::Context function;
   io::CancelToken* cancel = nullptr;
+  Instant deadline = Instant::Max();        // on the runtime's clock: 57014 after it
   uint64_t memory_bytes_max = 256 << 20;  // of this statement's sorts, groups and hash tables
 };
 

@@ -1,0 +1,61 @@
+#include "plan_cache.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "sisal/base/bytes.h"
+
+namespace sisal::db {
+
+StatementId StatementIdOf(std::string_view sql) {
+  const auto digest = Sha256(sql);
+  StatementId id;
+  std::memcpy(id.data(), digest.data(), id.size());
+  return id;
+}
+
+bool CachedPlan::ValidUnder(const catalog::Root& root) const {
+  if (!statement_->depends_on_catalog) return true;
+  return std::all_of(statement_->tables.begin(), statement_->tables.end(),
+                     [&](const catalog::TablePtr& table) { return root.FindTable(table->id) == table; });
+}
+
+CachedPlanPtr PlanCache::Find(const PlanKey& key) {
+  Shard& shard = ShardOf(key.id);
+  std::lock_guard lock(shard.latch);
+  const auto it = shard.entries.find(key);
+  if (it == shard.entries.end()) return nullptr;
+  shard.recent.splice(shard.recent.begin(), shard.recent, it->second);
+  return it->second->plan;
+}
+
+std::string PlanCache::FindText(const StatementId& id) {
+  Shard& shard = ShardOf(id);
+  std::lock_guard lock(shard.latch);
+  const auto it =
+      std::find_if(shard.recent.begin(), shard.recent.end(), [&](const Entry& e) { return e.key.id == id; });
+  return it == shard.recent.end() ? std::string() : it->plan->sql();
+}
+
+void PlanCache::Insert(const PlanKey& key, CachedPlanPtr plan) {
+  if (plan->sql().size() > kTextBytesMax) return;
+  std::list<Entry> node;
+  node.push_back({key, std::move(plan)});
+  std::list<Entry> evicted;  // freed after the latch: a plan can be large
+  Shard& shard = ShardOf(key.id);
+  std::lock_guard lock(shard.latch);
+  const auto it = shard.entries.find(key);
+  if (it != shard.entries.end()) {
+    evicted.splice(evicted.begin(), shard.recent, it->second);
+    shard.entries.erase(it);
+  }
+  shard.recent.splice(shard.recent.begin(), node);
+  shard.entries.emplace(key, shard.recent.begin());
+  if (shard.recent.size() > shard_entries_max_) {
+    shard.entries.erase(shard.recent.back().key);
+    evicted.splice(evicted.begin(), shard.recent, std::prev(shard.recent.end()));
+  }
+}
+
+}  // namespace sisal::db

@@ -1,0 +1,120 @@
+// A session: settings, and at most one open transaction.
+//
+//   none --Begin--> active --Commit/Rollback--> none
+//   active --a statement fails (kAbortTransaction)--> failed --Rollback/Commit--> none
+//   failed --ROLLBACK TO SAVEPOINT--> active
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan_cache.h"
+#include "settings.h"
+#include "sisal/catalog/catalog.h"
+#include "sisal/db/database.h"
+#include "sisal/exec/execution.h"
+
+namespace sisal::db {
+
+// What all sessions share. Owned by the Database.
+struct Engine {
+  io::Runtime& runtime;
+  DatabaseOptions options;
+  std::unique_ptr<txn::Store> store;
+  std::unique_ptr<catalog::Catalog> catalog;
+  std::unique_ptr<PlanCache> plans;
+};
+
+struct OpenTransaction {
+  struct SavepointState {
+    std::string name;
+    txn::Mark mark;
+    std::unique_ptr<catalog::Changes> changes;
+  };
+
+  std::unique_ptr<txn::Transaction> txn;  // nullptr: failed, and all of it was given back
+  OnError on_error = OnError::kAbortTransaction;
+  bool failed = false;
+  bool answered = false;                      // a statement has ended in it: its snapshot may no longer move
+  catalog::RootPtr root;                      // of its snapshot; nullptr before
+  std::unique_ptr<catalog::Changes> changes;  // nullptr: no DDL yet
+  std::vector<SavepointState> savepoints;
+  int64_t start_micros = 0;
+};
+
+class FinishedResult;
+
+class EngineSession final : public Session {
+ public:
+  explicit EngineSession(Engine& engine) : engine_(engine), settings_(engine.options.default_isolation) {}
+  ~EngineSession() override { Rollback(); }
+
+  Status SetSetting(std::string_view name, std::string_view value) override { return settings_.Set(name, value); }
+  const type::TextSettings& text_settings() const override { return settings_.text(); }
+  TransactionPhase phase() const override;
+  txn::Transaction* transaction() override { return open_ == nullptr ? nullptr : open_->txn.get(); }
+  Status Begin(const BeginOptions& options) override;
+  Result<Timestamp> Commit(const CallOptions& options) override;
+  void Rollback() override;
+  Result<std::unique_ptr<ResultSet>> Execute(PreparedPtr prepared, std::vector<type::Datum> params,
+                                             const CallOptions& options) override;
+  Result<PreparedPtr> Prepare(std::string_view sql, const CallOptions& options) override;
+  Result<PreparedPtr> PrepareById(const StatementId& id, const CallOptions& options) override;
+  Result<std::optional<std::string>> FindOutcome(std::string_view scope, std::string_view key,
+                                                 std::string_view fingerprint) override;
+  Status StoreOutcome(std::string_view scope, std::string_view key, std::string_view fingerprint,
+                      std::string_view outcome) override;
+
+  // For the results of this session:
+  Engine& engine() { return engine_; }
+  OpenTransaction* open() { return open_.get(); }
+  Settings& settings() { return settings_; }
+  // The root that the next statement sees.
+  catalog::RootPtr Root() const;
+  function::Context MakeFunctionContext();
+  // A transaction around one statement.
+  void BeginSingleUse(bool read_only);
+  // Makes waits of the open transaction end with this call.
+  void Interrupt(const CallOptions& options);
+  // Snapshot for the next statement, where its isolation level wants a new one. Suspends.
+  Status PrepareSnapshot();
+  // Notes the root that belongs to the snapshot, once there is one.
+  void PinRoot();
+  Result<CachedPlanPtr> FindPlan(std::string_view sql, const StatementId& id, bool& cached);
+  // Puts the open transaction into the failed state, or ends it if it is a single use.
+  void Fail(bool single_use);
+
+ private:
+  Result<PreparedPtr> PrepareText(std::string_view sql, const StatementId& id);
+  Result<std::unique_ptr<ResultSet>> ExecuteControl(PreparedPtr prepared, const CallOptions& options);
+  Status ControlTransaction(const sql::Statement& statement, const CallOptions& options, FinishedResult& result);
+  // DDL in the open transaction, or in one of its own. Suspends.
+  Status RunInTransaction(const sql::Statement& statement, const CallOptions& options, FinishedResult& result);
+  Status RunUtility(const sql::Statement& statement, const CallOptions& options, std::vector<Notice>& notices);
+  Status SetTransaction(const sql::TransactionStatement& modes);
+  Status RollbackToSavepoint(const std::string& name);
+  Status ReleaseSavepoint(const std::string& name);
+  Status RunSet(const sql::Statement& statement);
+  Result<std::string> Show(const std::string& name) const;
+  Status CreateTable(const sql::Statement& statement, std::vector<Notice>& notices);
+  Status CreateIndex(const sql::Statement& statement, const CallOptions& options, std::vector<Notice>& notices);
+  Status Drop(const sql::Statement& statement, std::vector<Notice>& notices);
+  Status Truncate(const sql::Statement& statement, const CallOptions& options);
+  Status DeleteAllRows(const catalog::Table& table, const CallOptions& options);
+  exec::ExecutionOptions MakeExecutionOptions(const CallOptions& options);
+  // Exclusive lock on a table, then a snapshot that has all its rows: nobody writes to it any more. Suspends.
+  Status LockWhole(const catalog::Table& table, std::string_view command);
+  catalog::Changes& Changes();
+  void EndTransaction(bool committed);
+
+  Engine& engine_;
+  Settings settings_;
+  std::optional<Settings> at_begin_;      // settings before the transaction's first SET
+  std::optional<Settings> after_commit_;  // settings that outlive it: without SET LOCAL
+  std::unique_ptr<OpenTransaction> open_;
+  std::optional<Random> random_;
+};
+
+}  // namespace sisal::db

@@ -1,0 +1,180 @@
+// CREATE, DROP and TRUNCATE: in the open transaction, or in one of their own.
+#include "result.h"
+#include "session.h"
+
+namespace sisal::db {
+
+using Kind = sql::StatementKind;
+
+Status EngineSession::RunInTransaction(const sql::Statement& statement, const CallOptions& options,
+                                       FinishedResult& result) {
+  const bool single_use = open_ == nullptr;
+  if (single_use) {
+    BeginSingleUse(settings_.default_read_only());
+    Interrupt(options);
+  }
+  if (open_->txn->options().read_only) {
+    if (single_use) Rollback();
+    return Error("25006", "cannot execute " + statement.command + " in a read-only transaction");
+  }
+  const txn::Mark mark = open_->txn->SetMark();
+  std::unique_ptr<catalog::Changes> changes_before = open_->changes == nullptr ? nullptr : open_->changes->Clone();
+  Status status = RunUtility(statement, options, result.notices_list);
+  if (single_use) {
+    if (!status.ok()) {
+      Rollback();
+      return status;
+    }
+    SISAL_ASSIGN_OR_RETURN(result.position, Commit(options));
+    return Status();
+  }
+  if (!status.ok() && open_->on_error == OnError::kRollbackStatement) {
+    open_->txn->RollbackTo(mark);
+    open_->changes = std::move(changes_before);
+  }
+  open_->answered = true;
+  return status;
+}
+
+Status EngineSession::RunUtility(const sql::Statement& statement, const CallOptions& options,
+                                 std::vector<Notice>& notices) {
+  switch (statement.kind) {
+    case Kind::kCreateTable:
+      return CreateTable(statement, notices);
+    case Kind::kCreateIndex:
+      return CreateIndex(statement, options, notices);
+    case Kind::kDropTable:
+    case Kind::kDropIndex:
+      return Drop(statement, notices);
+    case Kind::kTruncate:
+      return Truncate(statement, options);
+    default:
+      return Error("0A000", statement.command + " is not supported");
+  }
+}
+
+catalog::Changes& EngineSession::Changes() {
+  if (open_->changes == nullptr) open_->changes = engine_.catalog->MakeChanges(Root());
+  return *open_->changes;
+}
+
+Status EngineSession::CreateTable(const sql::Statement& statement, std::vector<Notice>& notices) {
+  if (!open_->txn->has_snapshot()) SISAL_RETURN_IF_ERROR(open_->txn->TakeSnapshot());
+  PinRoot();
+  catalog::Table table = *statement.create_table.table;
+  const std::string name = table.name;
+  if (statement.create_table.if_not_exists && Root()->RelationExists(table.schema, name)) {
+    notices.push_back({"42P07", "relation \"" + name + "\" already exists, skipping", ""});
+    return Status();
+  }
+  Result<catalog::TablePtr> created = engine_.catalog->CreateTable(*open_->txn, Changes(), std::move(table));
+  // Somebody else was faster between our look and our intent.
+  if (!created.ok() && created.sqlstate() == "42P07" && statement.create_table.if_not_exists) {
+    notices.push_back({"42P07", "relation \"" + name + "\" already exists, skipping", ""});
+    return Status();
+  }
+  return std::move(created).status();
+}
+
+Status EngineSession::LockWhole(const catalog::Table& table, std::string_view command) {
+  const bool own = open_->changes != nullptr && engine_.catalog->Newest()->FindTable(table.id) == nullptr;
+  if (open_->txn->has_snapshot() && !own && open_->answered) {
+    return Error("0A000",
+                 std::string(command) +
+                     " of a table that others may have written since the transaction's snapshot is not supported")
+        .WithHint("Make it the first statement of its transaction, or run it outside of one.");
+  }
+  SISAL_RETURN_IF_ERROR(engine_.catalog->LockTable(*open_->txn, table, txn::LockMode::kExclusive));
+  if (own) return Status();
+  // Writers that held the table before us have released it, so their commits have positions; wait until all are
+  // applied.
+  SISAL_RETURN_IF_ERROR(engine_.store->WaitApplied({}));
+  SISAL_RETURN_IF_ERROR(open_->txn->TakeSnapshot());
+  PinRoot();
+  return Status();
+}
+
+exec::ExecutionOptions EngineSession::MakeExecutionOptions(const CallOptions& options) {
+  exec::ExecutionOptions execution;
+  execution.store = engine_.store.get();
+  execution.transaction = open_->txn.get();
+  execution.catalog = engine_.catalog.get();
+  execution.root = Root();
+  execution.function = MakeFunctionContext();
+  execution.cancel = options.cancel;
+  execution.deadline = options.deadline;
+  execution.memory_bytes_max = engine_.options.statement_memory_bytes_max;
+  return execution;
+}
+
+Status EngineSession::CreateIndex(const sql::Statement& statement, const CallOptions& options,
+                                  std::vector<Notice>& notices) {
+  const sql::CreateIndexStatement& create = statement.create_index;
+  if (create.if_not_exists && Root()->RelationExists(create.table->schema, create.index.name)) {
+    notices.push_back({"42P07", "relation \"" + create.index.name + "\" already exists, skipping", ""});
+    return Status();
+  }
+  SISAL_RETURN_IF_ERROR(LockWhole(*create.table, "CREATE INDEX"));
+  const catalog::TablePtr current = Root()->FindTable(create.table->id);
+  if (current == nullptr) {
+    return Error("42P01", "relation \"" + create.table->name + "\" does not exist");
+  }
+  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr with_index,
+                         engine_.catalog->AddIndex(*open_->txn, Changes(), current, create.index));
+  return exec::BuildIndex(MakeExecutionOptions(options), *with_index, with_index->indexes.back());
+}
+
+Status EngineSession::Drop(const sql::Statement& statement, std::vector<Notice>& notices) {
+  const bool index = statement.kind == Kind::kDropIndex;
+  for (const std::string& name : statement.drop.missing) {
+    notices.push_back(
+        {"00000", std::string(index ? "index \"" : "table \"") + name + "\" does not exist, skipping", ""});
+  }
+  if (statement.drop.tables.empty()) return Status();
+  if (!open_->txn->has_snapshot()) SISAL_RETURN_IF_ERROR(open_->txn->TakeSnapshot());
+  if (open_->root == nullptr) PinRoot();
+  for (size_t i = 0; i < statement.drop.tables.size(); ++i) {
+    const catalog::TablePtr current = Changes().root()->FindTable(statement.drop.tables[i]->id);
+    if (current == nullptr) {
+      return Error("42P01", "table \"" + statement.drop.tables[i]->name + "\" does not exist");
+    }
+    if (index) {
+      SISAL_RETURN_IF_ERROR(
+          engine_.catalog->DropIndex(*open_->txn, Changes(), current, statement.drop.index_names[i]).status());
+    } else {
+      SISAL_RETURN_IF_ERROR(engine_.catalog->DropTable(*open_->txn, Changes(), current));
+    }
+  }
+  return Status();
+}
+
+Status EngineSession::Truncate(const sql::Statement& statement, const CallOptions& options) {
+  for (const catalog::TablePtr& table : statement.drop.tables) {
+    SISAL_RETURN_IF_ERROR(LockWhole(*table, "TRUNCATE"));
+    SISAL_RETURN_IF_ERROR(DeleteAllRows(*table, options));
+  }
+  return Status();
+}
+
+// Nobody else writes to the table, so its rows and entries need no intents of their own beyond what Delete asks for.
+Status EngineSession::DeleteAllRows(const catalog::Table& table, const CallOptions& options) {
+  std::vector<TreeId> trees{table.tree};
+  for (const catalog::Index& index : table.indexes) trees.push_back(index.tree);
+  txn::EntryBatch batch;
+  for (TreeId tree : trees) {
+    const auto cursor = open_->txn->Scan(tree, {}, txn::Direction::kForward);
+    for (;;) {
+      if (options.cancel != nullptr) SISAL_RETURN_IF_ERROR(options.cancel->Check());
+      SISAL_RETURN_IF_ERROR(cursor->Next(type::kVectorSize, batch));
+      if (batch.keys.empty()) break;
+      for (std::string_view key : batch.keys) {
+        SISAL_RETURN_IF_ERROR(
+            open_->txn->Lock(tree, key, txn::LockMode::kExclusive, txn::LockWait::kWait, txn::Conflict::kCheck));
+        SISAL_RETURN_IF_ERROR(open_->txn->Delete(tree, key));
+      }
+    }
+  }
+  return Status();
+}
+
+}  // namespace sisal::db

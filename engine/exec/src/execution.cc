@@ -1,0 +1,98 @@
+#include "sisal/exec/execution.h"
+
+#include "operator.h"
+#include "row_writer.h"
+#include "scan.h"
+
+namespace sisal::exec {
+
+using type::Chunk;
+
+namespace {
+
+class PlanExecution final : public Execution {
+ public:
+  PlanExecution(sql::StatementPtr statement, ExecutionOptions options)
+      : state_(std::move(statement), std::move(options)), frame_{state_, {}} {}
+
+  Status Start() {
+    SISAL_RETURN_IF_ERROR(TakeSnapshot());
+    SISAL_ASSIGN_OR_RETURN(root_, MakeOperator(*state_.statement->plan, frame_));
+    return Status();
+  }
+
+  Status Next(Chunk& chunk) override { return root_->Next(chunk); }
+  uint64_t rows_affected() const override { return state_.rows_affected; }
+  uint64_t rows_read() const override { return state_.rows_read; }
+
+ private:
+  // The first intent of a transaction comes before its snapshot (design (d) 1): a single UPDATE of one row waits for
+  // the row's writer and then sees its outcome, instead of failing because of it.
+  Status TakeSnapshot() {
+    txn::Transaction& transaction = *state_.options.transaction;
+    if (transaction.has_snapshot()) return Status();
+    const sql::Plan& plan = *state_.statement->plan;
+    if (plan.kind == sql::PlanKind::kUpdate || plan.kind == sql::PlanKind::kDelete) {
+      const sql::Plan* scan = plan.inputs[0];
+      while (scan->kind == sql::PlanKind::kFilter) scan = scan->inputs[0];
+      if (scan->kind == sql::PlanKind::kTableScan && !scan->index.has_value() && scan->bounds.size() == 1) {
+        SISAL_ASSIGN_OR_RETURN(const auto range, RangeOf(*scan, scan->bounds[0], frame_));
+        if (range.has_value() && range->point) {
+          SISAL_RETURN_IF_ERROR(transaction.Lock(plan.table->tree, range->range.lower, txn::LockMode::kExclusive,
+                                                 txn::LockWait::kWait, txn::Conflict::kIgnore));
+        }
+      }
+    }
+    return transaction.TakeSnapshot();
+  }
+
+  State state_;
+  Frame frame_;
+  OperatorPtr root_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Execution>> Execution::Start(sql::StatementPtr statement, ExecutionOptions options) {
+  SISAL_CHECK(statement->plan != nullptr);
+  auto execution = std::make_unique<PlanExecution>(std::move(statement), std::move(options));
+  SISAL_RETURN_IF_ERROR(execution->Start());
+  return std::unique_ptr<Execution>(std::move(execution));
+}
+
+Status BuildIndex(const ExecutionOptions& options, const catalog::Table& table, const catalog::Index& index) {
+  txn::Transaction& transaction = *options.transaction;
+  const auto cursor = transaction.Scan(table.tree, {}, txn::Direction::kForward);
+  txn::EntryBatch batch;
+  Arena arena;
+  for (;;) {
+    if (options.cancel != nullptr) SISAL_RETURN_IF_ERROR(options.cancel->Check());
+    SISAL_RETURN_IF_ERROR(cursor->Next(type::kVectorSize, batch));
+    if (batch.keys.empty()) return Status();
+    arena.Reset();
+    const uint32_t count = static_cast<uint32_t>(batch.keys.size());
+    std::vector<type::Vector> columns(table.columns.size());
+    for (const catalog::IndexColumn& c : index.columns) {
+      columns[c.column] = type::MakeVector(table.columns[c.column].type, count, arena);
+      for (uint32_t row = 0; row < count; ++row) {
+        SISAL_RETURN_IF_ERROR(table.layout.Decode(batch.values[row], c.column, row, columns[c.column], arena));
+      }
+    }
+    for (uint32_t row = 0; row < count; ++row) {
+      bool unique;
+      const std::string key = MakeIndexKey(index, columns, row, batch.keys[row], unique);
+      SISAL_RETURN_IF_ERROR(
+          transaction.Lock(index.tree, key, txn::LockMode::kExclusive, txn::LockWait::kWait, txn::Conflict::kIgnore));
+      SISAL_ASSIGN_OR_RETURN(const auto taken, transaction.GetNewest(index.tree, key, arena));
+      if (taken.has_value()) {
+        return Error("23505", "could not create unique index \"" + index.name + "\"")
+            .WithDetail("A key is there more than once.")
+            .WithTable(table.schema, table.name)
+            .WithConstraint(index.name);
+      }
+      SISAL_RETURN_IF_ERROR(transaction.Put(index.tree, key, batch.keys[row]));
+    }
+  }
+}
+
+}  // namespace sisal::exec

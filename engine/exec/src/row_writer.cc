@@ -1,0 +1,193 @@
+#include "row_writer.h"
+
+#include <algorithm>
+
+#include "sisal/type/datum.h"
+
+namespace sisal::exec {
+
+namespace {
+
+// A value as an error's DETAIL shows it, cut as PostgreSQL does.
+std::string DescribeValue(const type::Vector& column, uint32_t row) {
+  if (column.IsNull(row)) return "null";
+  std::string text = type::FormatText(column.type, column.ToDatum(row), {});
+  constexpr size_t kShownBytesMax = 64;
+  if (text.size() > kShownBytesMax) {
+    size_t end = kShownBytesMax;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    text.resize(end);
+    text += "...";
+  }
+  return text;
+}
+
+std::string RowNumberKey(uint64_t number) {
+  std::string key(8, '\0');
+  for (int i = 0; i < 8; ++i) key[i] = static_cast<char>(number >> (56 - 8 * i));
+  return key;
+}
+
+}  // namespace
+
+std::string MakeIndexKey(const catalog::Index& index, std::span<const type::Vector> columns, uint32_t row,
+                         std::string_view row_key, bool& unique) {
+  std::string key;
+  unique = index.unique;
+  for (const catalog::IndexColumn& c : index.columns) {
+    if (columns[c.column].IsNull(row)) unique = false;
+    type::AppendKey(columns[c.column].type, columns[c.column], row, c.order, c.nulls_first, key);
+  }
+  if (!unique) key.append(row_key);
+  return key;
+}
+
+Status RowWriter::CheckNotNull(const RowView& row) const {
+  for (size_t i = 0; i < table_.columns.size(); ++i) {
+    if (!table_.columns[i].not_null || !row.columns[i].IsNull(row.row)) continue;
+    return Error("23502", "null value in column \"" + table_.columns[i].name + "\" of relation \"" + table_.name +
+                              "\" violates not-null constraint")
+        .WithDetail("Failing row contains " + DescribeRow(row) + ".")
+        .WithTable(table_.schema, table_.name)
+        .WithColumn(table_.columns[i].name);
+  }
+  return Status();
+}
+
+std::string RowWriter::PrimaryKey(const RowView& row) const {
+  std::string key;
+  for (uint32_t column : table_.primary_key) {
+    type::AppendKey(table_.columns[column].type, row.columns[column], row.row, type::SortOrder::kAscending, false, key);
+  }
+  return key;
+}
+
+std::string RowWriter::IndexKey(const catalog::Index& index, const RowView& row, std::string_view row_key,
+                                bool& unique) const {
+  return MakeIndexKey(index, row.columns, row.row, row_key, unique);
+}
+
+// The row key (or the row) that holds `key` in its newest version, once this transaction has the key's intent.
+Result<std::optional<std::string>> RowWriter::Occupant(TreeId tree, const std::string& key) {
+  SISAL_RETURN_IF_ERROR(
+      transaction().Lock(tree, key, txn::LockMode::kExclusive, txn::LockWait::kWait, txn::Conflict::kIgnore));
+  Arena arena(256);
+  SISAL_ASSIGN_OR_RETURN(const auto value, transaction().GetNewest(tree, key, arena));
+  if (!value.has_value()) return std::optional<std::string>();
+  return std::optional<std::string>(tree == table_.tree ? key : std::string(*value));
+}
+
+Status RowWriter::PutRow(std::string_view row_key, const RowView& row) {
+  row_bytes_.clear();
+  SISAL_RETURN_IF_ERROR(table_.layout.Encode(row.columns, row.row, row_bytes_));
+  return transaction().Put(table_.tree, row_key, row_bytes_);
+}
+
+Result<std::optional<KeyConflict>> RowWriter::Insert(const RowView& row) {
+  SISAL_RETURN_IF_ERROR(CheckNotNull(row));
+  const bool hidden_key = table_.primary_key.empty();
+  const std::string row_key =
+      hidden_key ? RowNumberKey(state_.options.store->NextRowNumber(table_.tree)) : PrimaryKey(row);
+  if (hidden_key) {
+    SISAL_RETURN_IF_ERROR(transaction().Lock(table_.tree, row_key, txn::LockMode::kExclusive, txn::LockWait::kWait,
+                                             txn::Conflict::kIgnore));
+  } else {
+    SISAL_ASSIGN_OR_RETURN(const auto occupant, Occupant(table_.tree, row_key));
+    if (occupant.has_value()) return std::optional(KeyConflict{0, row_key});
+  }
+  std::vector<std::string> keys(table_.indexes.size());
+  for (size_t i = 0; i < table_.indexes.size(); ++i) {
+    bool unique;
+    keys[i] = IndexKey(table_.indexes[i], row, row_key, unique);
+    if (!unique) continue;
+    SISAL_ASSIGN_OR_RETURN(auto occupant, Occupant(table_.indexes[i].tree, keys[i]));
+    if (occupant.has_value()) return std::optional(KeyConflict{static_cast<uint32_t>(i + 1), *std::move(occupant)});
+  }
+  SISAL_RETURN_IF_ERROR(PutRow(row_key, row));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    SISAL_RETURN_IF_ERROR(transaction().Put(table_.indexes[i].tree, keys[i], row_key));
+  }
+  return std::optional<KeyConflict>();
+}
+
+Error RowWriter::ConflictError(const KeyConflict& conflict, const RowView& row) const {
+  const std::string& name = conflict.key == 0 ? table_.primary_key_name : table_.indexes[conflict.key - 1].name;
+  return Error("23505", "duplicate key value violates unique constraint \"" + name + "\"")
+      .WithDetail("Key " + DescribeKey(conflict.key, row) + " already exists.")
+      .WithTable(table_.schema, table_.name)
+      .WithConstraint(name);
+}
+
+Status RowWriter::LockRow(std::string_view row_key) {
+  return transaction().Lock(table_.tree, row_key, txn::LockMode::kExclusive, txn::LockWait::kWait,
+                            txn::Conflict::kCheck);
+}
+
+// A unique key that goes needs its intent too: whoever wants to enter it waits for our outcome.
+Status RowWriter::Vacate(const catalog::Index& index, const std::string& key, bool unique) {
+  if (unique) {
+    SISAL_RETURN_IF_ERROR(
+        transaction().Lock(index.tree, key, txn::LockMode::kExclusive, txn::LockWait::kWait, txn::Conflict::kIgnore));
+  }
+  return transaction().Delete(index.tree, key);
+}
+
+Status RowWriter::Update(std::string_view row_key, const RowView& old_row, const RowView& new_row) {
+  SISAL_RETURN_IF_ERROR(CheckNotNull(new_row));
+  const std::string new_key = table_.primary_key.empty() ? std::string(row_key) : PrimaryKey(new_row);
+  const bool moves = new_key != row_key;
+  if (moves) {
+    SISAL_RETURN_IF_ERROR(transaction().Delete(table_.tree, row_key));
+    SISAL_ASSIGN_OR_RETURN(const auto occupant, Occupant(table_.tree, new_key));
+    if (occupant.has_value()) return ConflictError({0, new_key}, new_row);
+  }
+  for (size_t i = 0; i < table_.indexes.size(); ++i) {
+    const catalog::Index& index = table_.indexes[i];
+    bool old_unique, new_unique;
+    const std::string old_entry = IndexKey(index, old_row, row_key, old_unique);
+    const std::string new_entry = IndexKey(index, new_row, new_key, new_unique);
+    if (old_entry == new_entry && !moves) continue;
+    SISAL_RETURN_IF_ERROR(Vacate(index, old_entry, old_unique));
+    if (new_unique) {
+      SISAL_ASSIGN_OR_RETURN(const auto occupant, Occupant(index.tree, new_entry));
+      if (occupant.has_value()) return ConflictError({static_cast<uint32_t>(i + 1), *occupant}, new_row);
+    }
+    SISAL_RETURN_IF_ERROR(transaction().Put(index.tree, new_entry, new_key));
+  }
+  return PutRow(new_key, new_row);
+}
+
+Status RowWriter::Delete(std::string_view row_key, const RowView& row) {
+  for (const catalog::Index& index : table_.indexes) {
+    bool unique;
+    const std::string entry = IndexKey(index, row, row_key, unique);
+    SISAL_RETURN_IF_ERROR(Vacate(index, entry, unique));
+  }
+  return transaction().Delete(table_.tree, row_key);
+}
+
+std::string RowWriter::DescribeKey(uint32_t key, const RowView& row) const {
+  std::vector<uint32_t> columns = table_.primary_key;
+  if (key > 0) {
+    columns.clear();
+    for (const catalog::IndexColumn& c : table_.indexes[key - 1].columns) columns.push_back(c.column);
+  }
+  std::string names, values;
+  for (uint32_t column : columns) {
+    names += (names.empty() ? "" : ", ") + table_.columns[column].name;
+    if (column != columns.front()) values += ", ";
+    values += DescribeValue(row.columns[column], row.row);
+  }
+  return "(" + names + ")=(" + values + ")";
+}
+
+std::string RowWriter::DescribeRow(const RowView& row) const {
+  std::string text = "(";
+  for (size_t i = 0; i < table_.columns.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += DescribeValue(row.columns[i], row.row);
+  }
+  return text + ")";
+}
+
+}  // namespace sisal::exec

@@ -1,0 +1,65 @@
+// Writes rows of one table and the entries of its indexes: constraints, intents and the write set.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sisal/catalog/schema.h"
+#include "sisal/type/vector.h"
+#include "state.h"
+
+namespace sisal::exec {
+
+// A row about to be written: `columns` are all columns of the table, at `row`.
+struct RowView {
+  std::span<const type::Vector> columns;
+  uint32_t row;
+};
+
+// The unique key that a new row meets: 0 the primary key, i + 1 table.indexes[i]; and the row that holds it.
+struct KeyConflict {
+  uint32_t key;
+  std::string row_key;
+};
+
+// Confined.
+class RowWriter {
+ public:
+  RowWriter(const catalog::Table& table, State& state) : table_(table), state_(state) {}
+
+  // Not-null constraints, the row's key and its unique keys; takes the intents of the keys that it enters.
+  // nullopt: the row was written. Errors: 23502; those of Lock and Put. Suspends.
+  Result<std::optional<KeyConflict>> Insert(const RowView& row);
+  // As the statement reports it: 23505 with the key's values.
+  Error ConflictError(const KeyConflict& conflict, const RowView& row) const;
+
+  // Takes the row's exclusive intent; 40001 if it has changed since the snapshot. Suspends.
+  Status LockRow(std::string_view row_key);
+  // Requires: LockRow. Errors: 23502, 23505. Suspends.
+  Status Update(std::string_view row_key, const RowView& old_row, const RowView& new_row);
+  Status Delete(std::string_view row_key, const RowView& row);
+
+ private:
+  txn::Transaction& transaction() const { return *state_.options.transaction; }
+  Status CheckNotNull(const RowView& row) const;
+  std::string PrimaryKey(const RowView& row) const;
+  // The index entry's key. `unique`: nothing but the columns stands in it, so that it can collide.
+  std::string IndexKey(const catalog::Index& index, const RowView& row, std::string_view row_key, bool& unique) const;
+  Result<std::optional<std::string>> Occupant(TreeId tree, const std::string& key);
+  Status Vacate(const catalog::Index& index, const std::string& key, bool unique);
+  Status PutRow(std::string_view row_key, const RowView& row);
+  std::string DescribeKey(uint32_t key, const RowView& row) const;
+  std::string DescribeRow(const RowView& row) const;
+
+  const catalog::Table& table_;
+  State& state_;
+  std::string row_bytes_;
+};
+
+// Key of one row in one index, for BuildIndex; see RowWriter::IndexKey.
+std::string MakeIndexKey(const catalog::Index& index, std::span<const type::Vector> columns, uint32_t row,
+                         std::string_view row_key, bool& unique);
+
+}  // namespace sisal::exec
