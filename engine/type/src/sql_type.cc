@@ -44,33 +44,103 @@ struct TypeAlias {
   TypeId id;
 };
 constexpr TypeAlias kAliases[] = {
-    {"bool", TypeId::kBoolean},        {"boolean", TypeId::kBoolean},
-    {"int2", TypeId::kSmallint},       {"smallint", TypeId::kSmallint},
-    {"int4", TypeId::kInteger},        {"int", TypeId::kInteger},
-    {"integer", TypeId::kInteger},     {"int8", TypeId::kBigint},
-    {"bigint", TypeId::kBigint},       {"float4", TypeId::kReal},
-    {"real", TypeId::kReal},           {"float8", TypeId::kDouble},
-    {"double precision", TypeId::kDouble}, {"numeric", TypeId::kNumeric},
-    {"decimal", TypeId::kNumeric},     {"text", TypeId::kText},
-    {"varchar", TypeId::kVarchar},     {"character varying", TypeId::kVarchar},
-    {"bpchar", TypeId::kChar},         {"character", TypeId::kChar},
-    {"bytea", TypeId::kBytea},         {"date", TypeId::kDate},
-    {"time", TypeId::kTime},           {"time without time zone", TypeId::kTime},
-    {"timestamp", TypeId::kTimestamp}, {"timestamp without time zone", TypeId::kTimestamp},
-    {"timestamptz", TypeId::kTimestampTz}, {"timestamp with time zone", TypeId::kTimestampTz},
-    {"interval", TypeId::kInterval},   {"uuid", TypeId::kUuid},
+    {"bool", TypeId::kBoolean},
+    {"boolean", TypeId::kBoolean},
+    {"int2", TypeId::kSmallint},
+    {"smallint", TypeId::kSmallint},
+    {"int4", TypeId::kInteger},
+    {"int", TypeId::kInteger},
+    {"integer", TypeId::kInteger},
+    {"int8", TypeId::kBigint},
+    {"bigint", TypeId::kBigint},
+    {"float4", TypeId::kReal},
+    {"real", TypeId::kReal},
+    {"float8", TypeId::kDouble},
+    {"double precision", TypeId::kDouble},
+    {"numeric", TypeId::kNumeric},
+    {"decimal", TypeId::kNumeric},
+    {"text", TypeId::kText},
+    {"varchar", TypeId::kVarchar},
+    {"character varying", TypeId::kVarchar},
+    {"bpchar", TypeId::kChar},
+    {"character", TypeId::kChar},
+    {"bytea", TypeId::kBytea},
+    {"date", TypeId::kDate},
+    {"time", TypeId::kTime},
+    {"time without time zone", TypeId::kTime},
+    {"timestamp", TypeId::kTimestamp},
+    {"timestamp without time zone", TypeId::kTimestamp},
+    {"timestamptz", TypeId::kTimestampTz},
+    {"timestamp with time zone", TypeId::kTimestampTz},
+    {"interval", TypeId::kInterval},
+    {"uuid", TypeId::kUuid},
     {"unknown", TypeId::kUnknown},
 };
 
 // Types of PostgreSQL that exist there, so that the error says "not supported" and not "does not exist".
 constexpr std::string_view kKnownUnsupported[] = {
-    "aclitem", "bit", "box", "char", "cid", "cidr", "circle", "cstring", "datemultirange", "daterange", "inet",
-    "int2vector", "int4multirange", "int4range", "int8multirange", "int8range", "json", "jsonb", "jsonpath", "line",
-    "lseg", "macaddr", "macaddr8", "money", "name", "nummultirange", "numrange", "oid", "oidvector", "path", "pg_lsn",
-    "pg_snapshot", "point", "polygon", "record", "refcursor", "regclass", "regcollation", "regconfig", "regdictionary",
-    "regnamespace", "regoper", "regoperator", "regproc", "regprocedure", "regrole", "regtype", "tid", "time with time zone",
-    "timetz", "tsmultirange", "tsquery", "tsrange", "tstzmultirange", "tstzrange", "tsvector", "txid_snapshot", "varbit",
-    "void", "xid", "xid8", "xml",
+    "aclitem",
+    "bit",
+    "box",
+    "char",
+    "cid",
+    "cidr",
+    "circle",
+    "cstring",
+    "datemultirange",
+    "daterange",
+    "inet",
+    "int2vector",
+    "int4multirange",
+    "int4range",
+    "int8multirange",
+    "int8range",
+    "json",
+    "jsonb",
+    "jsonpath",
+    "line",
+    "lseg",
+    "macaddr",
+    "macaddr8",
+    "money",
+    "name",
+    "nummultirange",
+    "numrange",
+    "oid",
+    "oidvector",
+    "path",
+    "pg_lsn",
+    "pg_snapshot",
+    "point",
+    "polygon",
+    "record",
+    "refcursor",
+    "regclass",
+    "regcollation",
+    "regconfig",
+    "regdictionary",
+    "regnamespace",
+    "regoper",
+    "regoperator",
+    "regproc",
+    "regprocedure",
+    "regrole",
+    "regtype",
+    "tid",
+    "time with time zone",
+    "timetz",
+    "tsmultirange",
+    "tsquery",
+    "tsrange",
+    "tstzmultirange",
+    "tstzrange",
+    "tsvector",
+    "txid_snapshot",
+    "varbit",
+    "void",
+    "xid",
+    "xid8",
+    "xml",
 };
 
 constexpr int32_t kNumericPrecisionMax = 1000;
@@ -99,7 +169,8 @@ Status ResolveLength(std::string_view name, const int32_t* modifiers, size_t cou
   if (count != 1) return Error{"22023", "invalid type modifier"};
   if (modifiers[0] < 1) return Error{"22023", "length for type " + std::string(name) + " must be at least 1"};
   if (modifiers[0] > kCharacterLengthMax) {
-    return Error{"22023", "length for type " + std::string(name) + " cannot exceed " + std::to_string(kCharacterLengthMax)};
+    return Error{"22023",
+                 "length for type " + std::string(name) + " cannot exceed " + std::to_string(kCharacterLengthMax)};
   }
   type.length = modifiers[0];
   return Status();
@@ -150,11 +221,16 @@ std::string SqlType::ToString() const {
     case TypeId::kChar:
       if (length < 0) return id == TypeId::kChar ? "bpchar" : std::string(TypeName(id));
       return std::string(TypeName(id)) + "(" + std::to_string(length) + ")";
-    case TypeId::kTime: return FractionSuffix("time", " without time zone", precision);
-    case TypeId::kTimestamp: return FractionSuffix("timestamp", " without time zone", precision);
-    case TypeId::kTimestampTz: return FractionSuffix("timestamp", " with time zone", precision);
-    case TypeId::kInterval: return FractionSuffix("interval", "", precision);
-    default: break;
+    case TypeId::kTime:
+      return FractionSuffix("time", " without time zone", precision);
+    case TypeId::kTimestamp:
+      return FractionSuffix("timestamp", " without time zone", precision);
+    case TypeId::kTimestampTz:
+      return FractionSuffix("timestamp", " with time zone", precision);
+    case TypeId::kInterval:
+      return FractionSuffix("interval", "", precision);
+    default:
+      break;
   }
   return std::string(TypeName(id));
 }
@@ -176,16 +252,27 @@ Result<SqlType> ResolveTypeName(std::string_view name, const int32_t* modifiers,
     return type;
   }
   switch (type.id) {
-    case TypeId::kNumeric: SISAL_RETURN_IF_ERROR(ResolveNumeric(modifiers, modifier_count, type)); break;
-    case TypeId::kVarchar: SISAL_RETURN_IF_ERROR(ResolveLength("varchar", modifiers, modifier_count, type)); break;
-    case TypeId::kChar: SISAL_RETURN_IF_ERROR(ResolveLength("char", modifiers, modifier_count, type)); break;
-    case TypeId::kTime: SISAL_RETURN_IF_ERROR(ResolveFraction("TIME", modifiers, modifier_count, type)); break;
+    case TypeId::kNumeric:
+      SISAL_RETURN_IF_ERROR(ResolveNumeric(modifiers, modifier_count, type));
+      break;
+    case TypeId::kVarchar:
+      SISAL_RETURN_IF_ERROR(ResolveLength("varchar", modifiers, modifier_count, type));
+      break;
+    case TypeId::kChar:
+      SISAL_RETURN_IF_ERROR(ResolveLength("char", modifiers, modifier_count, type));
+      break;
+    case TypeId::kTime:
+      SISAL_RETURN_IF_ERROR(ResolveFraction("TIME", modifiers, modifier_count, type));
+      break;
     case TypeId::kTimestamp:
     case TypeId::kTimestampTz:
       SISAL_RETURN_IF_ERROR(ResolveFraction("TIMESTAMP", modifiers, modifier_count, type));
       break;
-    case TypeId::kInterval: SISAL_RETURN_IF_ERROR(ResolveInterval(modifiers, modifier_count, type)); break;
-    default: return Error{"42601", "type modifier is not allowed for type \"" + std::string(name) + "\""};
+    case TypeId::kInterval:
+      SISAL_RETURN_IF_ERROR(ResolveInterval(modifiers, modifier_count, type));
+      break;
+    default:
+      return Error{"42601", "type modifier is not allowed for type \"" + std::string(name) + "\""};
   }
   return type;
 }

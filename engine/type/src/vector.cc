@@ -7,9 +7,12 @@ namespace sisal::type {
 Datum Vector::ToDatum(uint32_t row) const {
   if (IsNull(row)) return Datum::Null();
   switch (type.storage()) {
-    case Storage::kInt: return Datum::Int(Int(row));
-    case Storage::kDouble: return Datum::Double(Double(row));
-    case Storage::kBytes: return Datum::Bytes(std::string(Bytes(row)));
+    case Storage::kInt:
+      return Datum::Int(Int(row));
+    case Storage::kDouble:
+      return Datum::Double(Double(row));
+    case Storage::kBytes:
+      return Datum::Bytes(std::string(Bytes(row)));
   }
   return Datum::Null();
 }
@@ -18,9 +21,15 @@ Vector MakeVector(const SqlType& type, uint32_t capacity, Arena& arena) {
   Vector vector;
   vector.type = type;
   switch (type.storage()) {
-    case Storage::kInt: vector.ints = arena.AllocateArray<int64_t>(capacity); break;
-    case Storage::kDouble: vector.doubles = arena.AllocateArray<double>(capacity); break;
-    case Storage::kBytes: vector.bytes = arena.AllocateArray<std::string_view>(capacity); break;
+    case Storage::kInt:
+      vector.ints = arena.AllocateArray<int64_t>(capacity);
+      break;
+    case Storage::kDouble:
+      vector.doubles = arena.AllocateArray<double>(capacity);
+      break;
+    case Storage::kBytes:
+      vector.bytes = arena.AllocateArray<std::string_view>(capacity);
+      break;
   }
   return vector;
 }
@@ -43,9 +52,15 @@ Vector MakeConstant(const SqlType& type, const Datum& value, Arena& arena) {
     return vector;
   }
   switch (type.storage()) {
-    case Storage::kInt: vector.ints[0] = value.as_int(); break;
-    case Storage::kDouble: vector.doubles[0] = value.as_double(); break;
-    case Storage::kBytes: vector.bytes[0] = arena.Copy(value.as_bytes()); break;
+    case Storage::kInt:
+      vector.ints[0] = value.as_int();
+      break;
+    case Storage::kDouble:
+      vector.doubles[0] = value.as_double();
+      break;
+    case Storage::kBytes:
+      vector.bytes[0] = arena.Copy(value.as_bytes());
+      break;
   }
   return vector;
 }

@@ -71,8 +71,11 @@ void FormatTimestamp(int64_t micros, std::string& out);
 void FormatTimestampTz(int64_t micros, int32_t offset_seconds, std::string& out);
 void FormatInterval(const Interval& value, std::string& out);
 
-// Seconds east of Greenwich of a zone's name as SET TIME ZONE and AT TIME ZONE take it: "UTC", "GMT", "Z", "+02",
-// "-03:30", "UTC+3" (POSIX: west is positive). Errors: 22023 time zone "..." not recognized.
+// Seconds east of Greenwich of a zone as SET TIME ZONE and AT TIME ZONE take its text: "UTC", "GMT", "Z", "UTC+3",
+// "+02",
+// "<+05:30>-05:30". As in PostgreSQL these follow POSIX: west is positive, so "+02" is -7200. (A bare number or an
+// interval after SET TIME ZONE counts east, and is the caller's business.)
+// Errors: 22023 time zone "..." not recognized.
 Result<int32_t> ParseTimeZone(std::string_view name);
 
 // Rounds to `precision` digits after the second's point (0..6), half away from zero. Infinities stay.
@@ -108,8 +111,27 @@ Result<int64_t> MakeTime(int64_t hour, int64_t minute, double second);
 
 // A field name of extract(), date_part() and date_trunc().
 enum class DateField : uint8_t {
-  kMicroseconds, kMilliseconds, kSecond, kMinute, kHour, kDay, kWeek, kMonth, kQuarter, kYear, kDecade, kCentury,
-  kMillennium, kDayOfWeek, kIsoDayOfWeek, kDayOfYear, kIsoYear, kJulian, kEpoch, kTimeZone, kTimeZoneHour,
+  kMicroseconds,
+  kMilliseconds,
+  kSecond,
+  kMinute,
+  kHour,
+  kDay,
+  kWeek,
+  kMonth,
+  kQuarter,
+  kYear,
+  kDecade,
+  kCentury,
+  kMillennium,
+  kDayOfWeek,
+  kIsoDayOfWeek,
+  kDayOfYear,
+  kIsoYear,
+  kJulian,
+  kEpoch,
+  kTimeZone,
+  kTimeZoneHour,
   kTimeZoneMinute,
 };
 // nullopt: not a field. Takes PostgreSQL's abbreviations and plurals ("yrs", "msec"), in any case.

@@ -123,8 +123,8 @@ Result<Numeric> Power(const Numeric& base, const Numeric& exponent);
 std::optional<int32_t> MinimalScale(const Numeric& a);
 Numeric TrimScale(const Numeric& a);
 
-// A running sum for aggregates: zeroed memory is an empty sum, there is no destructor, and what does not fit lies in the
-// arena. Exact; the scale of the total is the largest scale that was added.
+// A running sum for aggregates: zeroed memory is an empty sum, there is no destructor, and what does not fit lies in
+// the arena. Exact; the scale of the total is the largest scale that was added.
 struct NumericSum {
   void Add(std::string_view encoded, Arena& arena);
   void AddInt(int64_t value, Arena& arena);
@@ -134,14 +134,16 @@ struct NumericSum {
  private:
   void AddScaled(__int128 value, int32_t scale, Arena& arena);
   void Spill(const Numeric& value, Arena& arena);
+  __int128 total() const { return static_cast<__int128>(total_high_) << 64 | total_low_; }
+  void set_total(__int128 total);
 
   // total * 10^-scale; kept in two words, so that 8-byte aligned memory will do.
   uint64_t total_low_;
   int64_t total_high_;
   int32_t scale_;
   bool has_nan_, has_infinity_, has_negative_infinity_, overflowed_;
-  const char* spill_;  // an encoded numeric: what did not fit into total; nullptr: 0
-  uint64_t spill_bytes_;
+  char* spill_;  // an encoded numeric: what did not fit into total; nullptr: 0
+  uint32_t spill_bytes_, spill_capacity_;
 };
 
 }  // namespace sisal::type

@@ -44,9 +44,10 @@ Storage StorageOf(TypeId id);
 
 struct SqlType {
   TypeId id = TypeId::kUnknown;
-  int32_t precision = -1;  // numeric: digits; time, timestamps, interval: digits of the second's fraction; -1: unconstrained
-  int32_t scale = 0;       // numeric with precision
-  int32_t length = -1;     // varchar, char: characters, -1: unconstrained
+  int32_t precision =
+      -1;             // numeric: digits; time, timestamps, interval: digits of the second's fraction; -1: unconstrained
+  int32_t scale = 0;  // numeric with precision
+  int32_t length = -1;  // varchar, char: characters, -1: unconstrained
 
   constexpr SqlType() = default;
   constexpr SqlType(TypeId type_id) : id(type_id) {}  // NOLINT: a TypeId is an unconstrained SqlType
