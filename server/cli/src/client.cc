@@ -1,0 +1,297 @@
+#include "client.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "error_text.h"
+
+namespace sisal::cli {
+namespace {
+using std::chrono::milliseconds;
+
+constexpr int kReceiveBytesMax = 16 << 20;
+constexpr milliseconds kAskTimeout{5000};
+
+// An open transaction waits for a person at a prompt, or carries a large import: the longest lease that is granted.
+void AskLongLease(v1::TransactionOptions* options) {
+  options->mutable_idle_timeout()->set_seconds(600);
+  options->mutable_max_lifetime()->set_seconds(3600);
+}
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
+  grpc::ChannelArguments arguments;
+  arguments.SetUserAgentPrefix("sisal-cli");
+  arguments.SetMaxReceiveMessageSize(kReceiveBytesMax);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a database is no web site
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
+}
+
+// The first `count` words in lower case, without comments; shorter if something else than a word comes.
+std::vector<std::string> FirstWords(std::string_view sql, size_t count) {
+  std::vector<std::string> words;
+  size_t at = 0;
+  size_t comment_depth = 0;
+  while (at < sql.size() && words.size() < count) {
+    const std::string_view rest = sql.substr(at);
+    if (rest.starts_with("/*")) {
+      ++comment_depth;
+      at += 2;
+    } else if (comment_depth > 0) {
+      const bool closes = rest.starts_with("*/");
+      comment_depth -= closes ? 1 : 0;
+      at += closes ? 2 : 1;
+    } else if (rest.starts_with("--")) {
+      at += std::min(rest.find('\n'), rest.size());
+    } else if (rest[0] == ' ' || (rest[0] >= '\t' && rest[0] <= '\r')) {
+      ++at;
+    } else {
+      std::string word;
+      for (const char c : rest) {
+        const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+        if (lower < 'a' || lower > 'z') break;
+        word.push_back(lower);
+      }
+      if (word.empty()) break;
+      at += word.size();
+      words.push_back(std::move(word));
+    }
+  }
+  return words;
+}
+}  // namespace
+
+Status CollectedRows::Rows(const ColumnTypes& columns, const v1::ColumnBatch& batch) {
+  for (uint32_t row = 0; row < batch.row_count(); ++row) {
+    std::vector<Cell>& cells = rows.emplace_back(static_cast<size_t>(columns.size()));
+    for (int i = 0; i < columns.size(); ++i) {
+      FormatCell(columns.Get(i), batch.columns(i), row, &cells[static_cast<size_t>(i)]);
+    }
+  }
+  return Status();
+}
+
+Client::Client(const std::string& server, Interrupts& interrupts)
+    : interrupts_(interrupts), stub_(v1::SqlService::NewStub(MakeChannel(server))) {}
+
+grpc::Status Client::Invoke(const Call& call, milliseconds timeout) {
+  // Threads that gRPC starts inside inherit this mask; SIGINT has a thread of its own.
+  const ScopedSigint block(ScopedSigint::Action::kBlock);
+  grpc::ClientContext context;
+  if (timeout.count() > 0) context.set_deadline(std::chrono::system_clock::now() + timeout);
+  const Interrupts::Scope scope(interrupts_, context);
+  return call(&context);
+}
+
+Result<v1::GetServerInfoResponse> Client::Connect(milliseconds timeout) {
+  v1::GetServerInfoResponse response;
+  const grpc::Status status = Invoke(
+      [&](grpc::ClientContext* context) {
+        return stub_->GetServerInfo(context, v1::GetServerInfoRequest(), &response);
+      },
+      timeout);
+  if (!status.ok()) return FromStatus(status).error;
+  return response;
+}
+
+Result<Client::Outcome> Client::Run(std::string_view sql, RowConsumer& consumer) {
+  v1::Statement statement;
+  statement.set_sql(std::string(sql));
+  return Run(std::move(statement), consumer);
+}
+
+Result<Client::Outcome> Client::Run(v1::Statement statement, RowConsumer& consumer) {
+  const bool ends = !handle_.empty() && EndsTransaction(statement.sql());
+  v1::ExecuteRequest request;
+  if (!handle_.empty()) {
+    request.mutable_transaction()->set_handle(handle_);
+  } else if (BeginsTransaction(statement.sql())) {
+    AskLongLease(request.mutable_transaction()->mutable_single_use());
+  }
+  request.mutable_statement()->Swap(&statement);
+  Result<Outcome> outcome = Execute(std::move(request), consumer, milliseconds(0));
+  if (!outcome.ok() && ends) AskOutcome(&outcome.error());
+  return outcome;
+}
+
+Result<Client::Outcome> Client::RunAside(std::string_view sql, RowConsumer& consumer, milliseconds timeout) {
+  const std::string handle = std::exchange(handle_, std::string());
+  const Phase phase = std::exchange(phase_, Phase::kNone);
+  v1::ExecuteRequest request;
+  request.mutable_statement()->set_sql(std::string(sql));
+  Result<Outcome> outcome = Execute(std::move(request), consumer, timeout);
+  handle_ = handle;
+  phase_ = phase;
+  return outcome;
+}
+
+Result<Client::Outcome> Client::Execute(v1::ExecuteRequest request, RowConsumer& consumer, milliseconds timeout) {
+  v1::ExecuteResponse response;
+  const grpc::Status status =
+      Invoke([&](grpc::ClientContext* context) { return stub_->Execute(context, request, &response); }, timeout);
+  if (!status.ok()) return Failed(status);
+  Outcome outcome;
+  if (response.has_trailer()) Absorb(response.trailer(), &outcome);
+  if (!response.has_header()) return outcome;
+  outcome.has_rows = true;
+  const ColumnTypes& columns = response.header().columns();
+  SISAL_RETURN_IF_ERROR(consumer.Header(columns));
+  SISAL_RETURN_IF_ERROR(Deliver(response.chunk(), columns, consumer));
+  if (response.more().empty()) return outcome;
+
+  v1::QueryRequest rest;
+  rest.mutable_statement()->Swap(request.mutable_statement());
+  if (!handle_.empty()) rest.mutable_transaction()->set_handle(handle_);
+  rest.set_resume_token(response.more());
+  SISAL_RETURN_IF_ERROR(ReadRest(std::move(rest), columns, consumer, &outcome, timeout));
+  return outcome;
+}
+
+Status Client::ReadRest(v1::QueryRequest request, const ColumnTypes& columns, RowConsumer& consumer, Outcome* outcome,
+                        milliseconds timeout) {
+  Status delivered;
+  const grpc::Status status = Invoke(
+      [&](grpc::ClientContext* context) {
+        const auto stream = stub_->Query(context, request);
+        v1::QueryResponse response;
+        while (stream->Read(&response)) {
+          if (!delivered.ok()) continue;  // what was under way when it was cancelled
+          if (response.has_chunk()) delivered = Deliver(response.chunk(), columns, consumer);
+          if (!delivered.ok()) context->TryCancel();
+          if (response.has_trailer()) Absorb(response.trailer(), outcome);
+        }
+        return stream->Finish();
+      },
+      timeout);
+  if (status.ok()) return delivered;
+  Error error = Failed(status);
+  if (!delivered.ok()) return delivered;
+  return error;
+}
+
+Status Client::Deliver(const v1::ResultChunk& chunk, const ColumnTypes& columns, RowConsumer& consumer) {
+  if (chunk.rows_case() == v1::ResultChunk::ROWS_NOT_SET) return Status();  // no rows
+  if (!chunk.has_batch()) return Error("08P01", "the server sent rows in an encoding that was not asked for");
+  SISAL_RETURN_IF_ERROR(CheckBatch(columns, chunk.batch()));
+  return consumer.Rows(columns, chunk.batch());
+}
+
+void Client::Absorb(const v1::ResultTrailer& trailer, Outcome* outcome) {
+  outcome->command = trailer.command();
+  outcome->rows_affected = trailer.rows_affected();
+  outcome->warnings.insert(outcome->warnings.end(), trailer.warnings().begin(), trailer.warnings().end());
+  if (trailer.has_transaction()) Absorb(trailer.transaction());
+}
+
+void Client::Absorb(const v1::TransactionState& state) {
+  if (state.handle().empty()) return;  // single use
+  switch (state.phase()) {
+    case v1::TRANSACTION_PHASE_ACTIVE:
+    case v1::TRANSACTION_PHASE_FAILED:
+    case v1::TRANSACTION_PHASE_COMMITTING:
+      handle_ = state.handle();
+      phase_ = state.phase() == v1::TRANSACTION_PHASE_FAILED ? Phase::kFailed : Phase::kOpen;
+      return;
+    default:
+      ForgetTransaction();
+  }
+}
+
+Error Client::Failed(const grpc::Status& status) {
+  RemoteError remote = FromStatus(status);
+  // Even if the transaction has expired it stays with us as failed until ROLLBACK, so that no later statement of it
+  // commits alone.
+  if (!handle_.empty() && !remote.transaction_usable) phase_ = Phase::kFailed;
+  return std::move(remote.error);
+}
+
+void Client::AskOutcome(Error* error) {
+  v1::GetTransactionRequest request;
+  request.set_handle(handle_);
+  v1::GetTransactionResponse response;
+  const grpc::Status status = Invoke(
+      [&](grpc::ClientContext* context) { return stub_->GetTransaction(context, request, &response); }, kAskTimeout);
+  if (!status.ok()) {
+    const bool known = !IsConnectionLoss(*error) && error->sqlstate() != "08007" && error->sqlstate() != "57014";
+    if (!known) *error = std::move(*error).WithDetail("Whether the transaction was committed is not known.");
+    return ForgetTransaction();
+  }
+  if (response.transaction().phase() == v1::TRANSACTION_PHASE_COMMITTED) {
+    *error = std::move(*error).WithDetail("The transaction was committed.");
+  }
+  v1::TransactionState state = response.transaction();
+  state.set_handle(handle_);
+  Absorb(state);
+}
+
+void Client::ForgetTransaction() {
+  handle_.clear();
+  phase_ = Phase::kNone;
+}
+
+Result<v1::PrepareResponse> Client::Prepare(std::string_view sql) {
+  v1::PrepareRequest request;
+  request.set_sql(std::string(sql));
+  v1::PrepareResponse response;
+  const grpc::Status status =
+      Invoke([&](grpc::ClientContext* context) { return stub_->Prepare(context, request, &response); });
+  if (!status.ok()) return FromStatus(status).error;
+  return response;
+}
+
+Status Client::Begin() {
+  v1::BeginTransactionRequest request;
+  AskLongLease(request.mutable_transaction());
+  v1::BeginTransactionResponse response;
+  const grpc::Status status =
+      Invoke([&](grpc::ClientContext* context) { return stub_->BeginTransaction(context, request, &response); });
+  if (!status.ok()) return FromStatus(status).error;
+  Absorb(response.transaction());
+  if (handle_.empty()) return Error("08P01", "the server's answer is malformed: BeginTransaction without a handle");
+  return Status();
+}
+
+Status Client::Commit() {
+  v1::CommitTransactionRequest request;
+  request.set_handle(handle_);
+  v1::CommitTransactionResponse response;
+  const grpc::Status status =
+      Invoke([&](grpc::ClientContext* context) { return stub_->CommitTransaction(context, request, &response); });
+  if (status.ok()) {
+    ForgetTransaction();
+    return Status();
+  }
+  Error error = Failed(status);
+  AskOutcome(&error);
+  return error;
+}
+
+Status Client::Rollback() {
+  v1::RollbackTransactionRequest request;
+  request.set_handle(handle_);
+  v1::RollbackTransactionResponse response;
+  const grpc::Status status =
+      Invoke([&](grpc::ClientContext* context) { return stub_->RollbackTransaction(context, request, &response); });
+  ForgetTransaction();  // where the call failed, the lease ends it
+  if (!status.ok()) return FromStatus(status).error;
+  return Status();
+}
+
+bool EndsTransaction(std::string_view sql) {
+  const std::vector<std::string> words = FirstWords(sql, 3);
+  if (words.empty()) return false;
+  if (words[0] != "commit" && words[0] != "end" && words[0] != "abort" && words[0] != "rollback") return false;
+  return std::find(words.begin(), words.end(), "to") == words.end();
+}
+
+bool BeginsTransaction(std::string_view sql) {
+  const std::vector<std::string> words = FirstWords(sql, 2);
+  return !words.empty() &&
+         (words[0] == "begin" || (words.size() > 1 && words[0] == "start" && words[1] == "transaction"));
+}
+}  // namespace sisal::cli
