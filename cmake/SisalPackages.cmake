@@ -14,6 +14,8 @@ find_package(nlohmann_json CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)
+# Not "re2": a cached re2_FOUND would keep gRPC's package from making the target re2::re2.
+pkg_check_modules(libre2 REQUIRED IMPORTED_TARGET re2)
 pkg_check_modules(libedit REQUIRED IMPORTED_TARGET libedit)
 pkg_check_modules(protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c)
 find_library(PG_QUERY_LIBRARY pg_query REQUIRED)

@@ -52,12 +52,10 @@ void RegisterOneType(Registry& registry, type::TypeId id) {
   const auto minus = Map<[](IntegerRange<T>& range, int64_t a) { return range.Subtract(0, a); }>;
   registry.Operator("-", {id}, id, minus);
   registry.Operator("+", {id}, id, Map<[](int64_t a) { return a; }>);
-  registry.ScalarAndOperator("abs", "@", {id}, id, Map<[](IntegerRange<T>& range, int64_t a) {
-    return a < 0 ? range.Subtract(0, a) : a;
-  }>);
-  registry.ScalarAndOperator("mod", "%", {id, id}, id, Map<[](Env& env, int64_t a, int64_t b) {
-    return Modulo(env, a, b);
-  }>);
+  registry.ScalarAndOperator("abs", "@", {id}, id,
+                             Map<[](IntegerRange<T>& range, int64_t a) { return a < 0 ? range.Subtract(0, a) : a; }>);
+  registry.ScalarAndOperator("mod", "%", {id, id}, id,
+                             Map<[](Env& env, int64_t a, int64_t b) { return Modulo(env, a, b); }>);
   registry.Operator("&", {id, id}, id, Map<[](int64_t a, int64_t b) { return a & b; }>);
   registry.Operator("|", {id, id}, id, Map<[](int64_t a, int64_t b) { return a | b; }>);
   registry.Operator("#", {id, id}, id, Map<[](int64_t a, int64_t b) { return a ^ b; }>);
@@ -120,24 +118,18 @@ void RegisterIntegerFunctions(Registry& registry) {
   RegisterOneType<int32_t>(registry, kInteger);
   RegisterOneType<int64_t>(registry, kBigint);
 
-  registry.Scalar("gcd", {kInteger, kInteger}, kInteger, Map<[](Env& env, int64_t a, int64_t b) {
-    return Gcd<int32_t>(env, a, b);
-  }>);
-  registry.Scalar("gcd", {kBigint, kBigint}, kBigint, Map<[](Env& env, int64_t a, int64_t b) {
-    return Gcd<int64_t>(env, a, b);
-  }>);
-  registry.Scalar("lcm", {kInteger, kInteger}, kInteger, Map<[](Env& env, int64_t a, int64_t b) {
-    return Lcm<int32_t>(env, a, b);
-  }>);
-  registry.Scalar("lcm", {kBigint, kBigint}, kBigint, Map<[](Env& env, int64_t a, int64_t b) {
-    return Lcm<int64_t>(env, a, b);
-  }>);
-  registry.Scalar("to_hex", {kInteger}, kText, Map<[](Env& env, int64_t a) {
-    return ToHex(env, static_cast<uint32_t>(a));
-  }>);
-  registry.Scalar("to_hex", {kBigint}, kText, Map<[](Env& env, int64_t a) {
-    return ToHex(env, static_cast<uint64_t>(a));
-  }>);
+  registry.Scalar("gcd", {kInteger, kInteger}, kInteger,
+                  Map<[](Env& env, int64_t a, int64_t b) { return Gcd<int32_t>(env, a, b); }>);
+  registry.Scalar("gcd", {kBigint, kBigint}, kBigint,
+                  Map<[](Env& env, int64_t a, int64_t b) { return Gcd<int64_t>(env, a, b); }>);
+  registry.Scalar("lcm", {kInteger, kInteger}, kInteger,
+                  Map<[](Env& env, int64_t a, int64_t b) { return Lcm<int32_t>(env, a, b); }>);
+  registry.Scalar("lcm", {kBigint, kBigint}, kBigint,
+                  Map<[](Env& env, int64_t a, int64_t b) { return Lcm<int64_t>(env, a, b); }>);
+  registry.Scalar("to_hex", {kInteger}, kText,
+                  Map<[](Env& env, int64_t a) { return ToHex(env, static_cast<uint32_t>(a)); }>);
+  registry.Scalar("to_hex", {kBigint}, kText,
+                  Map<[](Env& env, int64_t a) { return ToHex(env, static_cast<uint64_t>(a)); }>);
 }
 
 }  // namespace sisal::function

@@ -105,7 +105,8 @@ class IntegerRange {
 };
 
 template <typename T>
-using StoredAs = std::conditional_t<std::is_integral_v<T>, int64_t, std::conditional_t<std::is_floating_point_v<T>, double, T>>;
+using StoredAs =
+    std::conditional_t<std::is_integral_v<T>, int64_t, std::conditional_t<std::is_floating_point_v<T>, double, T>>;
 
 template <typename T>
 T* Values(const type::Vector& vector) {
@@ -153,14 +154,16 @@ Status Loop(const Call& call, Out* __restrict out, Columns... columns) {
     for (uint32_t row = 0; row < count; ++row) {
       step(row);
       if constexpr (Guard::kStopsAtOnce) {
-        if (guard.failed()) [[unlikely]] break;
+        if (guard.failed()) [[unlikely]]
+          break;
       }
     }
   } else {
     for (uint32_t i = 0; i < count; ++i) {
       step(call.rows.data[i]);
       if constexpr (Guard::kStopsAtOnce) {
-        if (guard.failed()) [[unlikely]] break;
+        if (guard.failed()) [[unlikely]]
+          break;
       }
     }
   }
@@ -182,9 +185,7 @@ ConstantColumn<T> Constant(const type::Vector& vector) {
 
 template <auto kFunction, typename Guard, typename Out, typename... Args>
 struct Mapper {
-  static Status Run(const Call& call, type::Vector& out) {
-    return Run(call, out, std::index_sequence_for<Args...>());
-  }
+  static Status Run(const Call& call, type::Vector& out) { return Run(call, out, std::index_sequence_for<Args...>()); }
 
  private:
   template <size_t... kIndex>
@@ -211,14 +212,17 @@ struct Mapper {
 };
 
 template <typename T>
-concept IsGuard = requires { T::kStopsAtOnce; };
+concept IsGuard = requires {
+  T::kStopsAtOnce;
+};
 
 // Splits the parameters into a guard, if the first is one, and arguments.
 template <auto kFunction, typename Out, typename... Parameters>
 struct MapperFor : Mapper<kFunction, NoGuard, StoredAs<Out>, Parameters...> {};
 template <auto kFunction, typename Out, typename Guard, typename... Parameters>
-  requires IsGuard<Guard>
-struct MapperFor<kFunction, Out, Guard&, Parameters...> : Mapper<kFunction, Guard, StoredAs<Out>, Parameters...> {};
+requires IsGuard<Guard>
+struct MapperFor<kFunction, Out, Guard&, Parameters...> : Mapper<kFunction, Guard, StoredAs<Out>, Parameters...> {
+};
 
 template <auto kFunction, typename Signature>
 struct MapperOf;

@@ -55,6 +55,7 @@ Registry MakeRegistry() {
   Registry registry;
   RegisterIntegerFunctions(registry);
   RegisterFloatFunctions(registry);
+  RegisterFloatMathFunctions(registry);
   RegisterNumericFunctions(registry);
   RegisterBooleanFunctions(registry);
   RegisterTextFunctions(registry);

@@ -57,6 +57,7 @@ class Registry {
 
 void RegisterIntegerFunctions(Registry& registry);
 void RegisterFloatFunctions(Registry& registry);
+void RegisterFloatMathFunctions(Registry& registry);
 void RegisterNumericFunctions(Registry& registry);
 void RegisterBooleanFunctions(Registry& registry);
 void RegisterTextFunctions(Registry& registry);

@@ -29,7 +29,8 @@ struct Context {
 
 // args[i] has the type that the entry declares. Computes out at the rows of `rows` (positions up to kVectorSize); other
 // rows stay untouched. Strict entries never see a row in which an argument is NULL: the caller has set those NULL in
-// `out`. Others allocate out.nulls themselves (type::EnsureNulls). Bytes in `out` point into the arena or an argument.
+// `out`. A kernel that gives NULL calls type::EnsureNulls first; strict ones may do so too (extract() of infinity).
+// Bytes in `out` point into the arena or an argument.
 // Errors carry PostgreSQL's SQLSTATE and message (22012 division by zero, 22003 integer out of range).
 struct Call {
   std::span<const type::Vector> args;
@@ -61,8 +62,9 @@ std::span<const Function* const> FindOperators(std::string_view name);
 enum class CastContext : uint8_t { kImplicit, kAssignment, kExplicit };
 struct Cast {
   type::TypeId from, to;
-  CastContext context;  // the weakest context in which it applies
-  Kernel kernel;        // nullptr: the representation is the same
+  CastContext context;                             // the weakest context in which it applies
+  Kernel kernel;                                   // nullptr: the representation is the same
+  Volatility volatility = Volatility::kImmutable;  // kStable: depends on the session (time zone, 'now')
 };
 // nullptr if there is none. kUnknown -> anything is the binder's business (ParseText at bind time).
 const Cast* FindCast(type::TypeId from, type::TypeId to);
@@ -93,7 +95,9 @@ struct SetFunction {
   std::vector<type::TypeId> arguments;
   type::TypeId result;
   // Fills `out` with up to kVectorSize further values; sets `count`, 0 at the end. `state` is zeroed 64 bytes at first.
-  Status (*next)(std::span<const type::Datum> args, char* state, Arena& arena, type::Vector& out, uint32_t& count);
+  // Requires: no argument is NULL (PostgreSQL: then there are no rows). The arena may be reset between calls.
+  Status (*next)(Context& context, std::span<const type::Datum> args, char* state, Arena& arena, type::Vector& out,
+                 uint32_t& count);
 };
 std::span<const SetFunction* const> FindSetFunctions(std::string_view name);
 
