@@ -21,7 +21,9 @@ namespace {
 
 constexpr uint32_t kPicksPerPass = 64;
 constexpr size_t kIdleFiberCountMax = 256;
-constexpr double kSpinMicroseconds = 4;
+// About what a sleep and a wake through the kernel cost: then spinning at most doubles the cost of a wait. Less would
+// leave two loops that answer each other asleep for ever, for each answer would come just too late.
+constexpr double kSpinMicroseconds = 12;
 constexpr uint32_t kFailedSpinsMax = 16;  // then only each of these many sleeps begins with a spin
 constexpr double kBudgetMicroseconds = 500;
 constexpr int64_t kBackgroundShare = 8;  // background fibers get 1/8 of the time that normal ones use
@@ -401,7 +403,7 @@ void LoopImpl::Sleep() {
 }
 
 bool LoopImpl::SpinForWork() {
-  // A wake within a few microseconds costs a tenth of one that must go through the kernel. A loop that has spun in vain
+  // A wake of a spinning loop costs a fraction of one that must go through the kernel. A loop that has spun in vain
   // for long stops trying, for it takes the processor from others.
   if (failed_spins_ >= kFailedSpinsMax && ++failed_spins_ % kFailedSpinsMax != 0) return false;
   if (ring_ != nullptr && ring_->HasWork()) return true;

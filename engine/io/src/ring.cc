@@ -141,7 +141,13 @@ void Ring::ArmWakeRead() {
   entry->user_data = kWakeReadData;
 }
 
-void Ring::Message(int ring_fd) { static_cast<void>(SendMessage(ring_fd)); }
+void Ring::Message(int ring_fd) {
+  // Short of memory: without the message the loop might sleep for ever. All other errors mean that the ring is gone.
+  int result;
+  do {
+    result = SendMessage(ring_fd);
+  } while (result == -ENOMEM || result == -EAGAIN || result == -EINTR || result == -EOVERFLOW);
+}
 
 RingMessage Ring::MessageKind() {
   static const RingMessage kind = [] {

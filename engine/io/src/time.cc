@@ -11,7 +11,11 @@ Instant Now() {
   return loop->Now();
 }
 
-void SleepFor(Duration duration) { static_cast<void>(SleepUntil(Interrupt{.deadline = Now() + duration})); }
+void SleepFor(Duration duration) {
+  const Instant now = Now();
+  const bool for_ever = duration >= Instant::Max() - now;
+  static_cast<void>(SleepUntil(Interrupt{.deadline = for_ever ? Instant::Max() : now + duration}));
+}
 
 WaitResult SleepUntil(const Interrupt& interrupt) {
   internal::WaitNode node;
