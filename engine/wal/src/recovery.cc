@@ -44,7 +44,8 @@ Result<bool> SegmentReader::Check(Lsn lsn, RecordHeader& record) {
   const uint64_t offset = OffsetOf(lsn);
   SISAL_ASSIGN_OR_RETURN(const std::string_view head, Bytes(offset, kRecordHeaderBytes));
   if (head.size() < kRecordHeaderBytes || !DecodeRecordHeader(head.data(), lsn, record)) return false;
-  if (lsn.value + RecordBytes(record.payload_bytes) > header_.end().value) return false;
+  const uint64_t end = lsn.value + RecordBytes(record.payload_bytes);
+  if (end > header_.end().value || OffsetOf(Lsn{end}) > file_bytes_) return false;
   uint32_t crc = RecordCrcSeed(header_.salt, record);
   if (record.type == RecordType::kPad) return crc == record.crc;
   // In pieces: a torn length may claim most of a segment.
