@@ -1,75 +1,54 @@
-#include "sisal/txn/store.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "replay.h"
 #include "sisal/base/check.h"
-#include "sweeper.h"
+#include "store_impl.h"
 #include "transaction_impl.h"
 
 namespace sisal::txn {
-namespace {
 
-class StoreImpl final : public Store {
- public:
-  StoreImpl(io::Runtime& runtime, const StoreOptions& options) : core_(runtime, options) {}
+Status StoreImpl::Start(const std::string& directory, wal::ReplayProgress* progress) {
+  Replayer replayer(core_.trees);
+  const auto visit = [&](const wal::RecordView& record) { return replayer.Visit(record); };
+  SISAL_ASSIGN_OR_RETURN(core_.log,
+                         wal::Log::Open(core_.runtime, directory, core_.options.log, Lsn{0}, visit, progress));
+  core_.recovered = replayer.last_commit();
+  core_.horizon.Start(replayer.last_commit());
+  clean_start_ = replayer.closed_in_order();
+  core_.RefreshView();
+  sweeper_.emplace(core_);
+  return Status();
+}
 
-  Status Start(const std::string& directory, wal::ReplayProgress* progress) {
-    Replayer replayer(core_.trees);
-    const auto visit = [&](const wal::RecordView& record) { return replayer.Visit(record); };
-    SISAL_ASSIGN_OR_RETURN(core_.log,
-                           wal::Log::Open(core_.runtime, directory, core_.options.log, Lsn{0}, visit, progress));
-    core_.recovered = replayer.last_commit();
-    core_.horizon.Start(replayer.last_commit());
-    clean_start_ = replayer.closed_in_order();
-    core_.RefreshView();
-    sweeper_.emplace(core_);
-    return Status();
-  }
+void StoreImpl::Stop() {
+  SISAL_CHECK(core_.active.load() == 0);
+  sweeper_.reset();
+}
 
-  Status Close() override {
-    SISAL_CHECK(core_.active.load() == 0);
-    sweeper_.reset();
-    return core_.log->Close();
-  }
+Status StoreImpl::Close() {
+  Stop();
+  return core_.log->Close();
+}
 
-  void Abandon() override {
-    SISAL_CHECK(core_.active.load() == 0);
-    sweeper_.reset();
-    core_.log->Abandon();
-  }
+void StoreImpl::Abandon() {
+  Stop();
+  core_.log->Abandon();
+}
 
-  std::unique_ptr<Transaction> Begin(const TransactionOptions& options) override {
-    return std::make_unique<TransactionImpl>(core_, options);
-  }
+std::unique_ptr<Transaction> StoreImpl::Begin(const TransactionOptions& options) {
+  return std::make_unique<TransactionImpl>(core_, options);
+}
 
-  TreeId AllocateTree() override { return core_.trees.Allocate(); }
-  uint64_t NextRowNumber(TreeId tree) override {
-    return core_.trees.FindOrMake(tree)->row_number.fetch_add(1, std::memory_order_relaxed) + 1;
-  }
+uint64_t StoreImpl::NextRowNumber(TreeId tree) {
+  return core_.trees.FindOrMake(tree)->row_number.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
-  Timestamp applied() const override { return core_.horizon.applied(); }
-  Timestamp durable() const override { return std::max(Timestamp{core_.log->durable().value}, core_.recovered); }
-  Timestamp oldest_snapshot() const override {
-    return core_.snapshots.View([this] { return core_.Floor(); }).oldest();
-  }
-  Status WaitApplied(const io::Interrupt& interrupt) override {
-    const io::WaitResult result = core_.horizon.Wait(core_.horizon.last_reserved(), interrupt);
-    if (result == io::WaitResult::kWoken) return Status();
-    if (interrupt.cancel != nullptr) SISAL_RETURN_IF_ERROR(interrupt.cancel->Check());
-    return Error("57014", "canceling statement due to statement timeout");
-  }
-  bool clean_start() const override { return clean_start_; }
-  bool read_only() const override { return core_.log->failed(); }
-  StoreStats Stats() const override;
-  wal::Log& log() override { return *core_.log; }
+Timestamp StoreImpl::durable() const { return std::max(Timestamp{core_.log->durable().value}, core_.recovered); }
 
- private:
-  StoreCore core_;
-  bool clean_start_ = false;
-  std::optional<Sweeper> sweeper_;  // ends before the core does
-};
+Timestamp StoreImpl::oldest_snapshot() const {
+  return core_.snapshots.View([this] { return core_.Floor(); }).oldest();
+}
 
 StoreStats StoreImpl::Stats() const {
   StoreStats stats;
@@ -96,7 +75,12 @@ StoreStats StoreImpl::Stats() const {
   return stats;
 }
 
-}  // namespace
+Status StoreImpl::WaitApplied(const io::Interrupt& interrupt) {
+  const io::WaitResult result = core_.horizon.Wait(core_.horizon.last_reserved(), interrupt);
+  if (result == io::WaitResult::kWoken) return Status();
+  if (interrupt.cancel != nullptr) SISAL_RETURN_IF_ERROR(interrupt.cancel->Check());
+  return Error("57014", "canceling statement due to statement timeout");
+}
 
 Result<std::unique_ptr<Store>> Store::Open(io::Runtime& runtime, const std::string& directory,
                                            const StoreOptions& options, wal::ReplayProgress* progress) {

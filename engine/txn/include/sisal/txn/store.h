@@ -63,8 +63,8 @@ class Store {
   virtual Timestamp oldest_snapshot() const = 0;  // no present or future snapshot is older
   // Waits until all commits that have a position by now are in the trees: a snapshot taken after it has them. Suspends.
   virtual Status WaitApplied(const io::Interrupt& interrupt) = 0;
-  virtual bool clean_start() const = 0;           // the log was new, or closed in order
-  virtual bool read_only() const = 0;             // the log has failed: writes get 58030
+  virtual bool clean_start() const = 0;  // the log was new, or closed in order
+  virtual bool read_only() const = 0;    // the log has failed: writes get 58030
   virtual StoreStats Stats() const = 0;
   virtual wal::Log& log() = 0;
 };
