@@ -33,6 +33,7 @@ std::string KindOf(std::string_view table_type) { return table_type == "VIEW" ? 
 DisplayOptions Titled(Shell& shell, std::string title, bool row_count) {
   DisplayOptions display = shell.settings().display;
   display.title = std::move(title);
+  display.null_text.clear();
   display.row_count = row_count;
   return display;
 }
@@ -109,7 +110,7 @@ Verdict PrintTableDescription(Shell& shell, const TableName& table) {
     const std::vector<Cell>& column = (*columns)[i];
     const bool exact = types.size() == columns->size() && !types[i].empty();
     rows.push_back({column[0], Cell{false, exact ? types[i] : column[1].text},
-                    Cell{false, column[2].text == "NO" ? "not null" : ""}, Cell{false, column[3].text}});
+                    column[2].text == "NO" ? Cell{false, "not null"} : Cell{true, ""}, column[3]});
   }
   const bool aligned = shell.settings().display.format == Format::kAligned;
   const std::string kind = table.kind == "view" ? "View" : "Table";

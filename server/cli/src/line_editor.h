@@ -27,9 +27,15 @@ class LineEditor final : public LineSource {
   std::vector<std::string> CandidatesFor(const std::string& word, size_t word_start);
 
  private:
+  void LoadHistory();
+
   SchemaCache& schema_;
   const std::string history_path_;
   std::string statement_;  // the lines before this one
   std::string last_entry_;
 };
+
+// The history file has one entry on each line: a newline in it is \n and a backslash is doubled.
+std::string EncodeHistoryLine(std::string_view entry);
+std::string DecodeHistoryLine(std::string_view line);
 }  // namespace sisal::cli

@@ -169,6 +169,12 @@ TEST_F(ClientTest, SigintCancelsTheCallNotTheProgram) {
   EXPECT_TRUE(interrupts_.TakePending());
 }
 
+TEST_F(ClientTest, ConnectTellsTheVersion) {
+  const auto info = client_.Connect(std::chrono::seconds(60));
+  ASSERT_OK(info);
+  EXPECT_EQ(info->version(), "fake");
+}
+
 TEST_F(ClientTest, NobodyThereIsAConnectionLoss) {
   Client nobody("127.0.0.1:1", interrupts_);
   EXPECT_SQLSTATE(nobody.Connect(std::chrono::seconds(60)), "08006");

@@ -5,6 +5,7 @@
 #include "completion.h"
 #include "copy_command.h"
 #include "describe.h"
+#include "line_editor.h"
 #include "meta_commands.h"
 #include "progress.h"
 #include "shell.h"
@@ -121,6 +122,13 @@ TEST_F(CompletionTest, KeywordsInTheCaseThatWasBegun) {
 }
 
 TEST_F(CompletionTest, MetaCommands) { EXPECT_THAT(Candidates("", "\\t", names_), ElementsAre("\\timing")); }
+
+TEST(HistoryTest, EntriesOfSeveralLinesTakeOne) {
+  const std::string entry = "select '\\n\\'\n  ,2;";
+  EXPECT_EQ(EncodeHistoryLine(entry).find('\n'), std::string::npos);
+  EXPECT_EQ(DecodeHistoryLine(EncodeHistoryLine(entry)), entry);
+  EXPECT_EQ(DecodeHistoryLine("plain\\"), "plain\\");
+}
 
 TEST(HelpTest, StatementsByPrefix) {
   EXPECT_THAT(SqlHelpText(""), HasSubstr("CREATE TABLE"));

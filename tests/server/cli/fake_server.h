@@ -55,6 +55,11 @@ class FakeServer final : public v1::SqlService::Service {
                      grpc::ServerWriter<v1::QueryResponse>* writer) override {
     return on_query(context, *request, writer);
   }
+  grpc::Status GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*,
+                             v1::GetServerInfoResponse* response) override {
+    response->set_version("fake");
+    return grpc::Status();
+  }
   grpc::Status GetTransaction(grpc::ServerContext*, const v1::GetTransactionRequest*,
                               v1::GetTransactionResponse* response) override {
     calls.push_back("get");
