@@ -1,6 +1,8 @@
 #include "line_editor.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +12,10 @@
 // After stdio.h, which it needs.
 #include <editline/readline.h>
 
+#include <cwchar>
 #include <deque>
 #include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "interrupt.h"
@@ -20,10 +24,85 @@ namespace sisal::cli {
 namespace {
 constexpr int kHistoryEntriesMax = 2000;
 
-LineEditor* editor = nullptr;  // libedit's callbacks have no argument of ours
-volatile sig_atomic_t interrupted = 0;
+LineEditor* editor = nullptr;   // libedit's callbacks have no argument of ours
+int signal_pipe[2] = {-1, -1};  // what the handler saw, for ReadCharacter
+bool interrupted = false;       // the line was given up with SIGINT
 
-void OnSigint(int) { interrupted = 1; }
+constexpr int kSignals[] = {SIGINT, SIGWINCH, SIGTSTP};
+
+void OnSignal(int number) {
+  const int saved_errno = errno;
+  const char byte = static_cast<char>(number);
+  static_cast<void>(!write(signal_pipe[1], &byte, 1));
+  errno = saved_errno;
+}
+
+// While it lives, our signals go to OnSignal.
+class SignalHandlers {
+ public:
+  SignalHandlers() {
+    struct sigaction action = {};
+    action.sa_handler = OnSignal;
+    for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &action, &before_[i]);
+  }
+  ~SignalHandlers() {
+    for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  SignalHandlers(const SignalHandlers&) = delete;
+  SignalHandlers& operator=(const SignalHandlers&) = delete;
+
+ private:
+  struct sigaction before_[std::size(kSignals)] = {};
+};
+
+// Ctrl-Z: stops with the terminal as the shell knows it, and draws the line again afterwards.
+void Suspend() {
+  rl_deprep_terminal();
+  struct sigaction stop = {};
+  stop.sa_handler = SIG_DFL;
+  struct sigaction before = {};
+  sigaction(SIGTSTP, &stop, &before);
+  raise(SIGTSTP);
+  sigaction(SIGTSTP, &before, nullptr);
+  rl_prep_terminal(1);
+  rl_forced_update_display();
+}
+
+// False: the line is given up.
+bool HandleSignal() {
+  char number = 0;
+  if (read(signal_pipe[0], &number, 1) != 1) return true;
+  if (number == SIGINT) interrupted = true;
+  if (number == SIGWINCH) rl_resize_terminal();
+  if (number == SIGTSTP) Suspend();
+  return number != SIGINT;
+}
+
+// The next character for libedit, or -1 for the end. libedit's own handlers are of no use here: on SIGINT they signal
+// the whole process group once more, and which of our threads gets that is up to the kernel.
+int ReadCharacter(FILE*) {
+  std::mbstate_t state = {};
+  while (true) {
+    pollfd inputs[] = {{STDIN_FILENO, POLLIN, 0}, {signal_pipe[0], POLLIN, 0}};
+    if (poll(inputs, std::size(inputs), -1) < 0) {
+      if (errno == EINTR) continue;
+      return -1;
+    }
+    if ((inputs[1].revents & POLLIN) != 0) {
+      if (!HandleSignal()) return -1;
+      continue;
+    }
+    char byte = 0;
+    if (read(STDIN_FILENO, &byte, 1) != 1) return -1;
+    wchar_t character = 0;
+    const size_t length = std::mbrtowc(&character, &byte, 1, &state);
+    if (length == static_cast<size_t>(-1)) {
+      state = {};  // no UTF-8: dropped
+    } else if (length != static_cast<size_t>(-2)) {
+      return static_cast<int>(character);
+    }
+  }
+}
 
 // Completes with the strings of `candidates`, one at each call, as libedit wants it.
 std::vector<std::string> candidates;
@@ -47,7 +126,9 @@ LineEditor::LineEditor(SchemaCache& schema, std::string history_path)
     : schema_(schema), history_path_(std::move(history_path)) {
   editor = this;
   rl_readline_name = "sisal";
-  rl_catch_signals = 1;  // for the window's size and for stopping; SIGINT reaches the handler that Next sets
+  rl_catch_signals = 0;
+  rl_getc_function = ReadCharacter;
+  if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) signal_pipe[0] = signal_pipe[1] = -1;  // then signals are lost
   rl_initialize();
   using_history();
   stifle_history(kHistoryEntriesMax);
@@ -58,7 +139,10 @@ LineEditor::LineEditor(SchemaCache& schema, std::string history_path)
   rl_attempted_completion_function = Complete;
 }
 
-LineEditor::~LineEditor() { editor = nullptr; }
+LineEditor::~LineEditor() {
+  editor = nullptr;
+  for (const int end : signal_pipe) close(end);
+}
 
 void LineEditor::LoadHistory() {
   std::ifstream file(history_path_);
@@ -75,18 +159,14 @@ void LineEditor::LoadHistory() {
 }
 
 LineSource::Event LineEditor::Next(const std::string& prompt, std::string* line) {
-  struct sigaction action = {};
-  action.sa_handler = OnSigint;  // without SA_RESTART: the read of the terminal returns
-  struct sigaction before = {};
-  sigaction(SIGINT, &action, &before);
-  interrupted = 0;
+  interrupted = false;
   char* text = nullptr;
   {
+    const SignalHandlers handlers;
     const ScopedSigint unblock(ScopedSigint::Action::kUnblock);
     text = readline(prompt.c_str());
   }
-  sigaction(SIGINT, &before, nullptr);
-  if (interrupted != 0) {
+  if (interrupted) {
     free(text);
     statement_.clear();
     fputs("\n", stdout);
