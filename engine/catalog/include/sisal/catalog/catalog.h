@@ -67,7 +67,8 @@ class Catalog {
   virtual void Publish(const Changes& changes, Timestamp position) = 0;
 
   // Locks a table against DDL (kShared, for DML and reads) or against everything (kExclusive), until the transaction
-  // ends. Errors: 42P01 if it was dropped meanwhile; those of Transaction::Lock. Suspends.
+  // ends. Errors: 42P01 if it was dropped meanwhile; 40001 if its definition was changed and the transaction may write:
+  // bind again, under a newer snapshot; those of Transaction::Lock. Suspends.
   virtual Status LockTable(txn::Transaction& transaction, const Table& table, txn::LockMode mode) = 0;
 };
 

@@ -1,0 +1,221 @@
+#include "sisal/catalog/catalog.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "definition.h"
+#include "root.h"
+#include "sisal/base/check.h"
+#include "sisal/io/sync.h"
+
+namespace sisal::catalog {
+namespace {
+
+std::string ObjectKey(ObjectId id) {
+  const uint32_t big_endian = __builtin_bswap32(id.value);
+  return std::string(reinterpret_cast<const char*>(&big_endian), sizeof(big_endian));
+}
+
+Error DoesNotExist(const Table& table) {
+  return Error("42P01", "relation \"" + table.name + "\" does not exist").WithTable(table.schema, table.name);
+}
+
+ChangesImpl& Own(Changes& changes) { return static_cast<ChangesImpl&>(changes); }
+
+class CatalogImpl final : public Catalog {
+ public:
+  explicit CatalogImpl(txn::Store& store) : store_(store) {}
+
+  Status Load();
+
+  RootPtr RootAt(Timestamp snapshot) const override;
+  RootPtr Newest() const override;
+  std::unique_ptr<Changes> MakeChanges(RootPtr base) const override {
+    return std::make_unique<ChangesImpl>(std::move(base));
+  }
+  Result<TablePtr> CreateTable(txn::Transaction& transaction, Changes& changes, Table table) override;
+  Status DropTable(txn::Transaction& transaction, Changes& changes, const TablePtr& table) override;
+  Result<TablePtr> AddIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                            Index index) override;
+  Result<TablePtr> DropIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                             std::string_view index_name) override;
+  void Publish(const Changes& changes, Timestamp position) override;
+  Status LockTable(txn::Transaction& transaction, const Table& table, txn::LockMode mode) override;
+
+ private:
+  struct DatedRoot {
+    Timestamp position;
+    RootImplPtr root;
+  };
+  void Allocate(Index& index);
+  // Takes names for the table `id`, or gives them back, until the transaction ends. Suspends.
+  Status ClaimNames(txn::Transaction& transaction, const std::string& schema, std::vector<std::string> names,
+                    ObjectId id);
+  Status FreeNames(txn::Transaction& transaction, const std::string& schema, std::vector<std::string> names);
+  Status WriteDefinition(txn::Transaction& transaction, Changes& changes, const TablePtr& table);
+
+  txn::Store& store_;
+  mutable io::SpinLatch latch_;   // guards roots_
+  std::vector<DatedRoot> roots_;  // ascending; the first holds for every snapshot before the second
+};
+
+Status CatalogImpl::Load() {
+  const std::unique_ptr<txn::Transaction> transaction = store_.Begin({.read_only = true});
+  SISAL_RETURN_IF_ERROR(transaction->TakeSnapshot());
+  const std::unique_ptr<txn::Cursor> cursor = transaction->Scan(kCatalogTree, {}, txn::Direction::kForward);
+  Delta tables;
+  txn::EntryBatch batch;
+  while (true) {
+    SISAL_RETURN_IF_ERROR(cursor->Next(256, batch));
+    if (batch.keys.empty()) break;
+    for (size_t i = 0; i < batch.keys.size(); ++i) {
+      SISAL_ASSIGN_OR_RETURN(TablePtr table, DecodeDefinition(batch.values[i]));
+      if (ObjectKey(table->id) != batch.keys[i]) return Error("XX001", "a table's definition lies under a wrong key");
+      tables.emplace(table->id, std::move(table));
+    }
+  }
+  roots_.push_back({Timestamp(), RootImpl().With(tables)});
+  return Status();
+}
+
+RootPtr CatalogImpl::RootAt(Timestamp snapshot) const {
+  std::lock_guard lock(latch_);
+  const auto later = std::upper_bound(roots_.begin() + 1, roots_.end(), snapshot,
+                                      [](Timestamp at, const DatedRoot& root) { return at < root.position; });
+  return std::prev(later)->root;
+}
+
+RootPtr CatalogImpl::Newest() const {
+  std::lock_guard lock(latch_);
+  return roots_.back().root;
+}
+
+void CatalogImpl::Publish(const Changes& changes, Timestamp position) {
+  const Delta& delta = static_cast<const ChangesImpl&>(changes).delta();
+  const Timestamp oldest = store_.oldest_snapshot();
+  std::vector<DatedRoot> unneeded;  // freed outside the latch
+  std::lock_guard lock(latch_);
+  auto place = std::upper_bound(roots_.begin(), roots_.end(), position,
+                                [](Timestamp at, const DatedRoot& root) { return at < root.position; });
+  place = roots_.insert(place, {position, std::prev(place)->root->With(delta)});
+  // Commits publish in any order: a later one's root was built without this change.
+  for (auto later = std::next(place); later != roots_.end(); ++later) later->root = later->root->With(delta);
+
+  auto needed = std::upper_bound(roots_.begin(), roots_.end(), oldest,
+                                 [](Timestamp at, const DatedRoot& root) { return at < root.position; });
+  if (needed != roots_.begin()) --needed;  // what the oldest snapshot sees
+  unneeded.assign(std::make_move_iterator(roots_.begin()), std::make_move_iterator(needed));
+  roots_.erase(roots_.begin(), needed);
+}
+
+Status CatalogImpl::LockTable(txn::Transaction& transaction, const Table& table, txn::LockMode mode) {
+  const std::string key = ObjectKey(table.id);
+  SISAL_RETURN_IF_ERROR(transaction.Lock(kCatalogTree, key, mode, txn::LockWait::kWait, txn::Conflict::kIgnore));
+  // DDL publishes before it lets go of its lock, and an unchanged definition is one object in all roots.
+  if (Newest()->FindTable(table.id).get() == &table) return Status();
+  Arena arena;
+  SISAL_ASSIGN_OR_RETURN(const std::optional<std::string_view> newest, transaction.GetNewest(kCatalogTree, key, arena));
+  if (!newest) return DoesNotExist(table);
+  if (transaction.options().read_only || *newest == EncodeDefinition(table)) return Status();
+  return Error("40001", "could not serialize access due to a concurrent change of table \"" + table.name + "\"")
+      .WithTable(table.schema, table.name);
+}
+
+void CatalogImpl::Allocate(Index& index) {
+  index.tree = store_.AllocateTree();
+  index.id = ObjectId{index.tree.value};
+}
+
+Status CatalogImpl::ClaimNames(txn::Transaction& transaction, const std::string& schema, std::vector<std::string> names,
+                               ObjectId id) {
+  std::sort(names.begin(), names.end());  // one order for all: two statements cannot deadlock here
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string key = RelationKey(schema, names[i]);
+    SISAL_RETURN_IF_ERROR(transaction.Lock(kCatalogNameTree, key, txn::LockMode::kExclusive, txn::LockWait::kWait,
+                                           txn::Conflict::kIgnore));
+    Arena arena;
+    SISAL_ASSIGN_OR_RETURN(const std::optional<std::string_view> taken,
+                           transaction.GetNewest(kCatalogNameTree, key, arena));
+    if (taken) return Error("42P07", "relation \"" + names[i] + "\" already exists");
+    SISAL_RETURN_IF_ERROR(transaction.Put(kCatalogNameTree, key, ObjectKey(id)));
+  }
+  return Status();
+}
+
+Status CatalogImpl::FreeNames(txn::Transaction& transaction, const std::string& schema,
+                              std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    const std::string key = RelationKey(schema, name);
+    SISAL_RETURN_IF_ERROR(transaction.Lock(kCatalogNameTree, key, txn::LockMode::kExclusive, txn::LockWait::kWait,
+                                           txn::Conflict::kIgnore));
+    SISAL_RETURN_IF_ERROR(transaction.Delete(kCatalogNameTree, key));
+  }
+  return Status();
+}
+
+Status CatalogImpl::WriteDefinition(txn::Transaction& transaction, Changes& changes, const TablePtr& table) {
+  SISAL_RETURN_IF_ERROR(transaction.Put(kCatalogTree, ObjectKey(table->id), EncodeDefinition(*table)));
+  Own(changes).Set(table->id, table);
+  return Status();
+}
+
+Result<TablePtr> CatalogImpl::CreateTable(txn::Transaction& transaction, Changes& changes, Table table) {
+  table.tree = store_.AllocateTree();
+  table.id = ObjectId{table.tree.value};  // trees' numbers are never reused, so they name objects too
+  for (Index& index : table.indexes) Allocate(index);
+  const auto created = std::make_shared<const Table>(std::move(table));
+  SISAL_RETURN_IF_ERROR(ClaimNames(transaction, created->schema, RelationNames(*created), created->id));
+  SISAL_RETURN_IF_ERROR(transaction.Lock(kCatalogTree, ObjectKey(created->id), txn::LockMode::kExclusive,
+                                         txn::LockWait::kWait, txn::Conflict::kIgnore));
+  SISAL_RETURN_IF_ERROR(WriteDefinition(transaction, changes, created));
+  return TablePtr(created);
+}
+
+Status CatalogImpl::DropTable(txn::Transaction& transaction, Changes& changes, const TablePtr& table) {
+  SISAL_RETURN_IF_ERROR(LockTable(transaction, *table, txn::LockMode::kExclusive));
+  SISAL_RETURN_IF_ERROR(FreeNames(transaction, table->schema, RelationNames(*table)));
+  SISAL_RETURN_IF_ERROR(transaction.Delete(kCatalogTree, ObjectKey(table->id)));
+  SISAL_RETURN_IF_ERROR(transaction.DropTree(table->tree));
+  for (const Index& index : table->indexes) SISAL_RETURN_IF_ERROR(transaction.DropTree(index.tree));
+  Own(changes).Set(table->id, nullptr);
+  return Status();
+}
+
+Result<TablePtr> CatalogImpl::AddIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                                       Index index) {
+  SISAL_RETURN_IF_ERROR(LockTable(transaction, *table, txn::LockMode::kExclusive));
+  SISAL_RETURN_IF_ERROR(ClaimNames(transaction, table->schema, {index.name}, table->id));
+  Allocate(index);
+  auto changed = std::make_shared<Table>(*table);
+  changed->indexes.push_back(std::move(index));
+  SISAL_RETURN_IF_ERROR(WriteDefinition(transaction, changes, changed));
+  return TablePtr(std::move(changed));
+}
+
+Result<TablePtr> CatalogImpl::DropIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                                        std::string_view index_name) {
+  SISAL_RETURN_IF_ERROR(LockTable(transaction, *table, txn::LockMode::kExclusive));
+  auto changed = std::make_shared<Table>(*table);
+  const auto index = std::find_if(changed->indexes.begin(), changed->indexes.end(),
+                                  [&](const Index& candidate) { return candidate.name == index_name; });
+  if (index == changed->indexes.end()) {
+    return Error("42704", "index \"" + std::string(index_name) + "\" does not exist");
+  }
+  SISAL_RETURN_IF_ERROR(FreeNames(transaction, table->schema, {index->name}));
+  SISAL_RETURN_IF_ERROR(transaction.DropTree(index->tree));
+  changed->indexes.erase(index);
+  SISAL_RETURN_IF_ERROR(WriteDefinition(transaction, changes, changed));
+  return TablePtr(std::move(changed));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Catalog>> Catalog::Open(txn::Store& store) {
+  auto catalog = std::make_unique<CatalogImpl>(store);
+  SISAL_RETURN_IF_ERROR(catalog->Load());
+  return std::unique_ptr<Catalog>(std::move(catalog));
+}
+
+}  // namespace sisal::catalog

@@ -1,0 +1,27 @@
+// A table's definition as bytes: the values of kCatalogTree. Part of the file format.
+//
+// Numbers are LEB128 varints unless a size is given; strings are a varint length and their bytes.
+//   1 byte   format version, 1
+//   object id, tree id, schema, name
+//   column count, then for each column:
+//     name, 1 byte type (type::TypeId), 4 bytes precision, 4 bytes scale, 4 bytes length (little-endian, signed),
+//     1 byte flags (bit 0 = NOT NULL), DEFAULT expression (empty: none)
+//   primary key column count, then column positions; the primary key's name
+//   index count, then for each index:
+//     object id, tree id, name, 1 byte flags (bit 0 = unique, bit 1 = made by a constraint), column count, then for
+//     each column: its position, 1 byte flags (bit 0 = descending, bit 1 = nulls first)
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sisal/base/status.h"
+#include "sisal/catalog/schema.h"
+
+namespace sisal::catalog {
+
+std::string EncodeDefinition(const Table& table);
+// Errors: XX001 if the bytes are not a definition.
+Result<TablePtr> DecodeDefinition(std::string_view bytes);
+
+}  // namespace sisal::catalog

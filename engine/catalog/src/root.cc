@@ -1,0 +1,100 @@
+#include "root.h"
+
+#include <atomic>
+#include <utility>
+
+#include "sisal/base/check.h"
+
+namespace sisal::catalog {
+
+std::string RelationKey(std::string_view schema, std::string_view name) {
+  std::string key;
+  key.reserve(schema.size() + 1 + name.size());
+  key.append(schema).push_back('\0');
+  key.append(name);
+  return key;
+}
+
+std::vector<std::string> RelationNames(const Table& table) {
+  std::vector<std::string> names = {table.name};
+  if (!table.primary_key_name.empty()) names.push_back(table.primary_key_name);
+  for (const Index& index : table.indexes) names.push_back(index.name);
+  return names;
+}
+
+RootImpl::RootImpl() {
+  static std::atomic<uint64_t> next_version{1};
+  version_ = next_version.fetch_add(1, std::memory_order_relaxed);
+}
+
+TablePtr RootImpl::FindTable(std::string_view schema, std::string_view name) const {
+  const Relation* relation = by_name_.Find(RelationKey(schema, name));
+  return relation == nullptr || relation->is_index ? nullptr : relation->table;
+}
+
+TablePtr RootImpl::FindTable(ObjectId id) const {
+  const TablePtr* table = by_id_.Find(id);
+  return table == nullptr ? nullptr : *table;
+}
+
+TablePtr RootImpl::FindTableOfIndex(std::string_view schema, std::string_view index_name) const {
+  const Relation* relation = by_name_.Find(RelationKey(schema, index_name));
+  return relation == nullptr || !relation->is_index ? nullptr : relation->table;
+}
+
+bool RootImpl::RelationExists(std::string_view schema, std::string_view name) const {
+  return by_name_.Find(RelationKey(schema, name)) != nullptr;
+}
+
+void RootImpl::ForEachTable(const std::function<void(const TablePtr&)>& visit) const {
+  by_name_.ForEach([&](const std::string&, const Relation& relation) {
+    if (!relation.is_index) visit(relation.table);
+  });
+}
+
+RootImplPtr RootImpl::With(const Delta& delta) const {
+  auto root = std::make_shared<RootImpl>();
+  root->by_name_ = by_name_;
+  root->by_id_ = by_id_;
+  for (const auto& [id, table] : delta) root->Remove(id);  // all names first: one may go from a table to another
+  for (const auto& [id, table] : delta) {
+    if (table != nullptr) root->Add(table);
+  }
+  return root;
+}
+
+void RootImpl::Remove(ObjectId id) {
+  const TablePtr table = FindTable(id);
+  if (table == nullptr) return;
+  for (const std::string& name : RelationNames(*table)) {
+    const std::string key = RelationKey(table->schema, name);
+    const Relation* relation = by_name_.Find(key);
+    if (relation != nullptr && relation->table->id == id) by_name_ = by_name_.Without(key);
+  }
+  by_id_ = by_id_.Without(id);
+}
+
+void RootImpl::Add(const TablePtr& table) {
+  by_id_ = by_id_.With(table->id, table);
+  for (const std::string& name : RelationNames(*table)) {
+    by_name_ = by_name_.With(RelationKey(table->schema, name), Relation{table, name != table->name});
+  }
+}
+
+void RootImpl::CheckInvariants() const {
+  by_name_.CheckInvariants();
+  by_id_.CheckInvariants();
+  size_t names = 0;
+  by_id_.ForEach([&](const ObjectId& id, const TablePtr& table) {
+    SISAL_CHECK(table->id == id);
+    names += RelationNames(*table).size();
+  });
+  SISAL_CHECK(by_name_.size() == names);
+}
+
+void ChangesImpl::Set(ObjectId id, TablePtr table) {
+  root_ = root_->With({{id, table}});
+  delta_[id] = std::move(table);
+}
+
+}  // namespace sisal::catalog
