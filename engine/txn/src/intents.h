@@ -37,7 +37,9 @@ struct IntentWaiter;
 
 // What a transaction holds. Confined to it, but for `contended`.
 struct IntentOwner {
-  TxnId id;
+  explicit IntentOwner(TxnId txn) : id(txn) {}
+
+  const TxnId id;
   std::vector<Intent*> held;
   uint64_t held_bytes = 0;
   std::atomic<uint32_t> contended{0};  // intents of ours for which others wait

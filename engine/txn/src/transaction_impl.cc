@@ -15,8 +15,10 @@ constexpr char kConflictMessage[] = "could not serialize access due to concurren
 }  // namespace
 
 TransactionImpl::TransactionImpl(StoreCore& core, const TransactionOptions& options)
-    : core_(core), options_(options), lock_timeout_(core.options.lock_timeout) {
-  owner_.id = TxnId{core.next_txn.fetch_add(1, std::memory_order_relaxed)};
+    : core_(core),
+      options_(options),
+      owner_(TxnId{core.next_txn.fetch_add(1, std::memory_order_relaxed)}),
+      lock_timeout_(core.options.lock_timeout) {
   core_.active.fetch_add(1, std::memory_order_relaxed);
 }
 
