@@ -103,6 +103,9 @@ struct AnalyzeContext {
 };
 
 inline constexpr uint64_t kStatementBytesMax = 16 << 20;
+inline constexpr uint64_t kStatementTokensMax = 2'000'000;
+// Levels that a statement's parse tree may have; its expressions and plans are no deeper.
+inline constexpr uint32_t kNestingMax = 2000;
 
 // Parses, binds and plans one statement. Runs on a stack of its own, because the parser recurses; does not suspend.
 // Errors: 42601 syntax (position set), 54001 nesting, 54000 too long, 22021 invalid UTF-8, 42P01, 42703, 42883, 42804,

@@ -1,0 +1,119 @@
+// UPDATE, DELETE, RETURNING.
+#include <algorithm>
+
+#include "binder.h"
+
+namespace sisal::sql {
+
+Status Binder::BindReturning(Scope& scope, NodeList list, Plan& write) {
+  scope.clause = Clause::kReturning;
+  SISAL_ASSIGN_OR_RETURN(const std::vector<Target> targets, BindTargets(scope, list, false));
+  write.has_returning = !list.empty();
+  std::vector<OutputColumn> columns;
+  for (const Target& target : targets) {
+    write.returning.push_back(target.expr);
+    write.output.push_back(target.expr->type);
+    const bool not_null = target.expr->kind == ExprKind::kColumn && scope.columns[target.expr->index].not_null;
+    columns.push_back({target.name, target.expr->type, not_null});
+  }
+  statement_.returns_rows = write.has_returning;
+  SetOutput(columns);
+  return Status();
+}
+
+Result<std::vector<Assignment>> Binder::BindAssignments(Scope& scope, const catalog::TablePtr& table,
+                                                        NodeList targets) {
+  std::vector<Assignment> assignments;
+  for (const Node* node : targets) {
+    const PgQuery__ResTarget& target = *node->res_target;
+    const std::string name(View(target.name));
+    if (target.n_indirection > 0) return NotSupported(target.location, "an assignment to a part of a column");
+    const std::optional<uint32_t> column = table->FindColumn(name);
+    if (!column.has_value()) {
+      return At(target.location, "42703", "column \"" + name + "\" of relation \"" + table->name + "\" does not exist");
+    }
+    const bool again = std::any_of(assignments.begin(), assignments.end(),
+                                   [&](const Assignment& other) { return other.column == *column; });
+    if (again) return At(target.location, "42601", "multiple assignments to same column \"" + name + "\"");
+    const Node* value = target.val;
+    if (value->node_case == PG_QUERY__NODE__NODE_MULTI_ASSIGN_REF) {
+      const PgQuery__MultiAssignRef& several = *value->multi_assign_ref;
+      if (several.source->node_case != PG_QUERY__NODE__NODE_ROW_EXPR) {
+        return NotSupported(target.location, "an assignment of a sub-select to several columns");
+      }
+      const PgQuery__RowExpr& row = *several.source->row_expr;
+      if (row.n_args != static_cast<size_t>(several.ncolumns)) {
+        return At(row.location, "42601", "number of columns does not match number of values");
+      }
+      value = row.args[several.colno - 1];
+    }
+    Assignment assignment;
+    assignment.column = *column;
+    if (value->node_case == PG_QUERY__NODE__NODE_SET_TO_DEFAULT) {
+      SISAL_ASSIGN_OR_RETURN(assignment.value, DefaultOf(table, *column));
+    } else {
+      SISAL_ASSIGN_OR_RETURN(const Expr* expr, BindExpr(scope, value));
+      SISAL_ASSIGN_OR_RETURN(assignment.value, CoerceForColumn(expr, table->columns[*column], LocationOf(value)));
+    }
+    assignments.push_back(assignment);
+  }
+  return assignments;
+}
+
+Status Binder::BindUpdate(const PgQuery__UpdateStmt& node) {
+  statement_.kind = StatementKind::kUpdate;
+  statement_.command = "UPDATE";
+  statement_.read_only = false;
+  if (node.n_from_clause > 0) return NotSupported(LocationOf(node.from_clause[0]), "UPDATE ... FROM");
+  SISAL_ASSIGN_OR_RETURN(const CommonTable* common_tables, BindWith(node.with_clause, nullptr, nullptr));
+  Frame frame;
+  Scope scope;
+  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, OpenWriteScope(*node.relation, common_tables, frame, scope));
+  scope.clause = Clause::kUpdateSet;
+  Plan* update = NewPlan(PlanKind::kUpdate);
+  update->table = table;
+  SISAL_ASSIGN_OR_RETURN(update->assignments,
+                         BindAssignments(scope, table, NodeList(node.target_list, node.n_target_list)));
+  SISAL_ASSIGN_OR_RETURN(Plan * scan, PlanWriteScan(scope, node.where_clause));
+  update->inputs = {scan};
+  SISAL_RETURN_IF_ERROR(BindReturning(scope, NodeList(node.returning_list, node.n_returning_list), *update));
+  SISAL_RETURN_IF_ERROR(CheckUnusedCommonTables(common_tables, nullptr, &frame));
+  statement_.plan = update;
+  return Status();
+}
+
+Status Binder::BindDelete(const PgQuery__DeleteStmt& node) {
+  statement_.kind = StatementKind::kDelete;
+  statement_.command = "DELETE";
+  statement_.read_only = false;
+  if (node.n_using_clause > 0) return NotSupported(LocationOf(node.using_clause[0]), "DELETE ... USING");
+  SISAL_ASSIGN_OR_RETURN(const CommonTable* common_tables, BindWith(node.with_clause, nullptr, nullptr));
+  Frame frame;
+  Scope scope;
+  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, OpenWriteScope(*node.relation, common_tables, frame, scope));
+  Plan* removal = NewPlan(PlanKind::kDelete);
+  removal->table = table;
+  SISAL_ASSIGN_OR_RETURN(Plan * scan, PlanWriteScan(scope, node.where_clause));
+  removal->inputs = {scan};
+  SISAL_RETURN_IF_ERROR(BindReturning(scope, NodeList(node.returning_list, node.n_returning_list), *removal));
+  SISAL_RETURN_IF_ERROR(CheckUnusedCommonTables(common_tables, nullptr, &frame));
+  statement_.plan = removal;
+  return Status();
+}
+
+// The target table as the only leaf: column ids are its column numbers.
+Result<catalog::TablePtr> Binder::OpenWriteScope(const PgQuery__RangeVar& relation, const CommonTable* common_tables,
+                                                 Frame& frame, Scope& scope) {
+  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindWritableTable(relation));
+  scope.frame = &frame;
+  scope.common_tables = common_tables;
+  NamespaceItem item;
+  item.schema = table->schema;
+  const std::string alias(View(relation.alias != nullptr ? relation.alias->aliasname : relation.relname));
+  AddTableLeaf(scope, table, alias, item);
+  if (relation.alias != nullptr) item.schema.clear();
+  scope.items.push_back(std::move(item));
+  return table;
+}
+
+}  // namespace sisal::sql

@@ -1,0 +1,347 @@
+// SELECT: one query level from its parts to a plan.
+#include <algorithm>
+
+#include "binder.h"
+
+namespace sisal::sql {
+namespace {
+
+// WITH queries are bound anew at each reference, so that a few lines can ask for any number of plan nodes.
+constexpr size_t kPlanNodesMax = 20'000;
+
+bool IsPlainDistinct(const PgQuery__SelectStmt& node) {
+  return node.n_distinct_clause == 1 && node.distinct_clause[0]->node_case == PG_QUERY__NODE__NODE__NOT_SET;
+}
+
+}  // namespace
+
+Result<const CommonTable*> Binder::BindWith(const PgQuery__WithClause* with, const CommonTable* outer, Scope* around) {
+  if (with == nullptr) return outer;
+  if (with->recursive) return NotSupported(with->location, "WITH RECURSIVE");
+  const CommonTable* visible = outer;
+  for (const Node* node : NodeList(with->ctes, with->n_ctes)) {
+    const PgQuery__CommonTableExpr& common = *node->common_table_expr;
+    for (const CommonTable* other = visible; other != outer; other = other->previous) {
+      if (other->name == View(common.ctename)) {
+        return At(common.location, "42712", "WITH query name \"" + other->name + "\" specified more than once");
+      }
+    }
+    CommonTable& added = common_tables_.emplace_back();
+    added.name = View(common.ctename);
+    added.node = &common;
+    added.previous = visible;
+    added.around = around;
+    visible = &added;
+  }
+  return visible;
+}
+
+// A WITH query that nothing refers to must still be correct.
+Status Binder::CheckUnusedCommonTables(const CommonTable* from, const CommonTable* until, Frame* frame) {
+  for (const CommonTable* common = from; common != until; common = common->previous) {
+    if (common->uses > 0) continue;
+    if (common->node->ctequery->node_case != PG_QUERY__NODE__NODE_SELECT_STMT) {
+      return NotSupported(common->node->location, "INSERT, UPDATE or DELETE in WITH");
+    }
+    QueryOptions options;
+    options.around = common->around;
+    options.frame = frame;
+    options.common_tables = common->previous;
+    ++common->uses;
+    SISAL_RETURN_IF_ERROR(BindQuery(*common->node->ctequery->select_stmt, options).status());
+  }
+  return Status();
+}
+
+Result<BoundQuery> Binder::BindQuery(const PgQuery__SelectStmt& node, const QueryOptions& options) {
+  if (statement_.plans.size() > kPlanNodesMax) {
+    return Error("54000",
+                 "statement is too complex: its plan needs more than " + std::to_string(kPlanNodesMax) + " nodes")
+        .WithLimit("plan_nodes_max", kPlanNodesMax);
+  }
+  if (node.into_clause != nullptr) return NotSupported(-1, "SELECT INTO");
+  if (node.n_window_clause > 0) return NotSupported(-1, "WINDOW");
+  SISAL_ASSIGN_OR_RETURN(const CommonTable* common_tables,
+                         BindWith(node.with_clause, options.common_tables, options.around));
+  QueryOptions inner = options;
+  inner.common_tables = common_tables;
+  Result<BoundQuery> query = node.op != PG_QUERY__SET_OPERATION__SETOP_NONE ? BindSetOperation(node, inner)
+                             : node.n_values_lists > 0                      ? BindValues(node, inner)
+                                                                            : BindSimpleSelect(node, inner);
+  if (!query.ok()) return query;
+  SISAL_RETURN_IF_ERROR(CheckUnusedCommonTables(common_tables, options.common_tables, options.frame));
+  return query;
+}
+
+Result<std::vector<Target>> Binder::BindTargets(Scope& scope, NodeList list, bool keep_unknown) {
+  std::vector<Target> targets;
+  for (const Node* node : list) {
+    const PgQuery__ResTarget& item = *node->res_target;
+    if (item.val->node_case == PG_QUERY__NODE__NODE_COLUMN_REF) {
+      const PgQuery__ColumnRef& column = *item.val->column_ref;
+      if (IsStar(column.fields[column.n_fields - 1])) {
+        SISAL_ASSIGN_OR_RETURN(std::vector<Target> expanded, ExpandStar(scope, column));
+        targets.insert(targets.end(), std::make_move_iterator(expanded.begin()),
+                       std::make_move_iterator(expanded.end()));
+        continue;
+      }
+    }
+    Target target;
+    target.location = LocationOf(item.val);
+    SISAL_ASSIGN_OR_RETURN(target.expr, BindExpr(scope, item.val));
+    if (!keep_unknown) {
+      SISAL_ASSIGN_OR_RETURN(target.expr, ResolveUnknown(target.expr, target.location));
+    }
+    target.name = View(item.name).empty() ? ColumnNameOf(item.val) : std::string(View(item.name));
+    targets.push_back(std::move(target));
+  }
+  constexpr size_t kTargetsMax = 1664;
+  if (targets.size() > kTargetsMax) {
+    return Error("54011", "target lists can have at most " + std::to_string(kTargetsMax) + " entries");
+  }
+  return targets;
+}
+
+Result<const Expr*> Binder::BindCondition(Scope& scope, const Node* node, Clause clause) {
+  if (node == nullptr) return nullptr;
+  const Clause before = scope.clause;
+  scope.clause = clause;
+  SISAL_ASSIGN_OR_RETURN(const Expr* condition, BindExpr(scope, node));
+  scope.clause = before;
+  const char* name = clause == Clause::kHaving ? "HAVING" : clause == Clause::kJoinOn ? "JOIN/ON" : "WHERE";
+  return CoerceToBoolean(condition, name, LocationOf(node));
+}
+
+BoundQuery Binder::Describe(Plan* plan, const std::vector<Target>& targets) const {
+  BoundQuery query;
+  query.plan = plan;
+  for (const Target& target : targets) {
+    if (target.junk) continue;
+    query.columns.push_back({target.name, target.expr->type, target.not_null});
+    query.locations.push_back(target.location);
+  }
+  return query;
+}
+
+Result<BoundQuery> Binder::BindSimpleSelect(const PgQuery__SelectStmt& node, const QueryOptions& options) {
+  Scope scope;
+  scope.outer = options.around;
+  scope.lateral = options.lateral;
+  scope.frame = options.frame;
+  scope.common_tables = options.common_tables;
+  const bool distinct = node.n_distinct_clause > 0;
+  if (distinct && !IsPlainDistinct(node)) return NotSupported(LocationOf(node.distinct_clause[0]), "DISTINCT ON");
+
+  scope.clause = Clause::kFrom;
+  SISAL_ASSIGN_OR_RETURN(const std::unique_ptr<FromTree> tree,
+                         BindFrom(scope, NodeList(node.from_clause, node.n_from_clause)));
+  scope.clause = Clause::kSelect;
+  SISAL_ASSIGN_OR_RETURN(std::vector<Target> targets, BindTargets(scope, NodeList(node.target_list, node.n_target_list),
+                                                                  options.keep_unknown && !distinct));
+  SISAL_ASSIGN_OR_RETURN(const Expr* where, BindCondition(scope, node.where_clause, Clause::kWhere));
+  SISAL_ASSIGN_OR_RETURN(const Expr* having, BindCondition(scope, node.having_clause, Clause::kHaving));
+  scope.clause = Clause::kOrderBy;
+  SISAL_ASSIGN_OR_RETURN(const std::vector<OrderKey> order,
+                         BindOrderBy(scope, NodeList(node.sort_clause, node.n_sort_clause), targets, distinct));
+  scope.clause = Clause::kGroupBy;
+  SISAL_ASSIGN_OR_RETURN(std::vector<const Expr*> groups,
+                         BindGroupBy(scope, NodeList(node.group_clause, node.n_group_clause), targets));
+  Limits limits;
+  SISAL_RETURN_IF_ERROR(BindLimits(scope, node, limits));
+  SISAL_RETURN_IF_ERROR(BindRowLocks(scope, node));
+  for (Target& target : targets) {
+    target.not_null = target.expr->kind == ExprKind::kColumn && target.expr->index < kAggregateBase &&
+                      scope.columns[target.expr->index].not_null;
+  }
+
+  std::vector<const Expr*> conjuncts;
+  AddConjuncts(where, conjuncts);
+  const bool grouped = scope.has_aggregates || node.n_group_clause > 0 || having != nullptr;
+  if (grouped) {
+    SISAL_ASSIGN_OR_RETURN(Plan * plan, PlanGroups(scope, tree.get(), conjuncts, std::move(groups), having, targets));
+    return FinishQuery(plan, std::move(targets), order, distinct, limits);
+  }
+
+  std::vector<bool> used(scope.columns.size(), false);
+  for (const Target& target : targets) MarkUsed(target.expr, used);
+  WantedOrder wanted;
+  for (const OrderKey& key : order) wanted.keys.push_back({targets[key.target].expr, key.order, key.nulls_first});
+  Planned from = PlanFrom(scope, tree.get(), conjuncts, used, order.empty() || distinct ? nullptr : &wanted);
+  const IdMap map = MapOf(scope, from.ids);
+  for (Target& target : targets) target.expr = Remap(target.expr, map);
+  if (wanted.satisfied) return FinishQuery(from.plan, std::move(targets), {}, distinct, limits);
+  return FinishQuery(from.plan, std::move(targets), order, distinct, limits);
+}
+
+void Binder::MarkUsed(const Expr* expr, std::vector<bool>& used) const {
+  VisitExpr(expr, [&](const Expr* part) {
+    if (part->kind == ExprKind::kColumn && part->index < kAggregateBase) used[part->index] = true;
+  });
+}
+
+// Project, then DISTINCT, ORDER BY, LIMIT in this order. Targets are over `plan`'s output. Literals whose type is still
+// open come in by a last projection, where whoever uses the query can give them one.
+BoundQuery Binder::FinishQuery(Plan* plan, std::vector<Target> targets, const std::vector<OrderKey>& order,
+                               bool distinct, const Limits& limits) {
+  std::vector<const Expr*> exprs;
+  std::vector<uint32_t> place(targets.size(), kNoColumn);
+  bool late = false;
+  std::vector<bool> sorted(targets.size(), false);
+  for (const OrderKey& key : order) sorted[key.target] = true;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i].junk && !sorted[i]) continue;
+    late |= targets[i].junk || targets[i].expr->type.id == TypeId::kUnknown;
+    if (targets[i].expr->type.id == TypeId::kUnknown) continue;
+    place[i] = static_cast<uint32_t>(exprs.size());
+    exprs.push_back(targets[i].expr);
+  }
+  const bool simple = order.empty() && !distinct && limits.limit == nullptr && limits.offset == nullptr;
+  if (simple) {
+    exprs.clear();
+    for (const Target& target : targets) {
+      if (!target.junk) exprs.push_back(target.expr);
+    }
+    return Describe(AddProject(plan, std::move(exprs)), targets);
+  }
+  plan = AddProject(plan, std::move(exprs));
+  if (distinct) {
+    Plan* unique = NewPlan(PlanKind::kDistinct);
+    unique->inputs = {plan};
+    unique->output = plan->output;
+    plan = unique;
+  }
+  plan = AddSort(plan, targets, order, place, limits);
+  plan = AddLimit(plan, limits);
+  if (late) {
+    std::vector<const Expr*> last;
+    for (size_t i = 0; i < targets.size(); ++i) {
+      if (targets[i].junk) continue;
+      last.push_back(place[i] == kNoColumn ? targets[i].expr : MakeColumn(place[i], targets[i].expr->type, -1));
+    }
+    plan = AddProject(plan, std::move(last));
+  }
+  return Describe(plan, targets);
+}
+
+Plan* Binder::AddSort(Plan* plan, const std::vector<Target>& targets, const std::vector<OrderKey>& order,
+                      const std::vector<uint32_t>& place, const Limits& limits) {
+  std::vector<SortKey> keys;
+  for (const OrderKey& key : order) {
+    if (place[key.target] == kNoColumn) continue;  // a literal: all rows are equal
+    keys.push_back({MakeColumn(place[key.target], targets[key.target].expr->type, -1), key.order, key.nulls_first});
+  }
+  if (keys.empty()) return plan;
+  Plan* sort = NewPlan(PlanKind::kSort);
+  sort->inputs = {plan};
+  sort->output = plan->output;
+  sort->sort_keys = std::move(keys);
+  sort->limit = limits.limit;
+  sort->offset = limits.offset;
+  return sort;
+}
+
+Plan* Binder::AddLimit(Plan* plan, const Limits& limits) {
+  if (limits.limit == nullptr && limits.offset == nullptr) return plan;
+  Plan* limited = NewPlan(PlanKind::kLimit);
+  limited->inputs = {plan};
+  limited->output = plan->output;
+  limited->limit = limits.limit;
+  limited->offset = limits.offset;
+  return limited;
+}
+
+Status Binder::BindLimits(Scope& scope, const PgQuery__SelectStmt& node, Limits& limits) {
+  if (node.limit_option == PG_QUERY__LIMIT_OPTION__LIMIT_OPTION_WITH_TIES) {
+    return NotSupported(LocationOf(node.limit_count), "FETCH FIRST ... WITH TIES");
+  }
+  SISAL_ASSIGN_OR_RETURN(limits.offset, BindLimit(scope, node.limit_offset, Clause::kOffset, "OFFSET"));
+  SISAL_ASSIGN_OR_RETURN(limits.limit, BindLimit(scope, node.limit_count, Clause::kLimit, "LIMIT"));
+  return Status();
+}
+
+Result<const Expr*> Binder::BindLimit(Scope& scope, const Node* node, Clause clause, const char* name) {
+  if (node == nullptr) return nullptr;
+  if (node->node_case == PG_QUERY__NODE__NODE_A_CONST && node->a_const->isnull) return nullptr;  // LIMIT ALL
+  const Clause before = scope.clause;
+  scope.clause = clause;
+  SISAL_ASSIGN_OR_RETURN(const Expr* expr, BindExpr(scope, node));
+  scope.clause = before;
+  const int32_t location = LocationOf(node);
+  if (!CanCoerce(expr->type.id, TypeId::kBigint, CastContext::kAssignment)) {
+    return At(location, "42804",
+              std::string("argument of ") + name + " must be type bigint, not type " +
+                  TypeList(std::span(&expr->type.id, 1)));
+  }
+  bool variables = false;
+  VisitExpr(expr, [&](const Expr* part) { variables |= part->kind == ExprKind::kColumn; });
+  if (variables) return At(location, "42P10", std::string("argument of ") + name + " must not contain variables");
+  return CoerceType(expr, TypeId::kBigint, CastContext::kAssignment, location);
+}
+
+Result<BoundQuery> Binder::BindValues(const PgQuery__SelectStmt& node, const QueryOptions& options) {
+  Scope scope;
+  scope.outer = options.around;
+  scope.lateral = options.lateral;
+  scope.frame = options.frame;
+  scope.common_tables = options.common_tables;
+  scope.clause = Clause::kValues;
+  if (node.n_locking_clause > 0) return At(-1, "0A000", "FOR UPDATE cannot be applied to VALUES");
+  std::vector<std::vector<const Expr*>> columns;
+  std::vector<std::vector<int32_t>> locations;
+  const NodeList lists(node.values_lists, node.n_values_lists);
+  for (const Node* list : lists) {
+    const NodeList items(list->list->items, list->list->n_items);
+    if (columns.empty()) {
+      columns.resize(items.size());
+      locations.resize(items.size());
+    }
+    if (items.size() != columns.size()) {
+      return At(LocationOf(items[0]), "42601", "VALUES lists must all be the same length");
+    }
+    SISAL_ASSIGN_OR_RETURN(const std::vector<const Expr*> row, BindList(scope, items));
+    for (size_t i = 0; i < row.size(); ++i) {
+      columns[i].push_back(row[i]);
+      locations[i].push_back(LocationOf(items[i]));
+    }
+  }
+  Plan* plan = NewPlan(PlanKind::kValues);
+  plan->rows.resize(lists.size());
+  std::vector<Target> targets;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    SISAL_ASSIGN_OR_RETURN(const SqlType type, CoerceToCommon(columns[i], locations[i], "VALUES"));
+    for (size_t row = 0; row < lists.size(); ++row) plan->rows[row].push_back(columns[i][row]);
+    plan->output.push_back(type);
+    Target target;
+    target.expr = MakeColumn(static_cast<uint32_t>(i), type, locations[i][0]);
+    target.name = "column" + std::to_string(i + 1);
+    target.location = locations[i][0];
+    targets.push_back(std::move(target));
+  }
+  return FinishNamed(plan, std::move(targets), scope, node);
+}
+
+// ORDER BY and LIMIT of what has no FROM of its own: VALUES and set operations, whose targets are columns already.
+Result<BoundQuery> Binder::FinishNamed(Plan* plan, std::vector<Target> targets, Scope& scope,
+                                       const PgQuery__SelectStmt& node) {
+  std::vector<OrderKey> order;
+  for (const Node* item : NodeList(node.sort_clause, node.n_sort_clause)) {
+    SISAL_ASSIGN_OR_RETURN(const SortTarget found, FindSortTarget(scope, item->sort_by->node, targets, "ORDER BY"));
+    if (!found.target.has_value()) {
+      return At(LocationOf(item->sort_by->node), "0A000", "invalid UNION/INTERSECT/EXCEPT ORDER BY clause")
+          .WithDetail("Only result column names can be used, not expressions or functions.")
+          .WithHint("Add the expression/function to every SELECT, or move the UNION into a FROM clause.");
+    }
+    OrderKey key;
+    key.target = *found.target;
+    SISAL_RETURN_IF_ERROR(BindSortDirection(*item->sort_by, key));
+    order.push_back(key);
+  }
+  Limits limits;
+  SISAL_RETURN_IF_ERROR(BindLimits(scope, node, limits));
+  std::vector<uint32_t> place(targets.size());
+  for (uint32_t i = 0; i < place.size(); ++i) place[i] = i;
+  plan = AddSort(plan, targets, order, place, limits);
+  return Describe(AddLimit(plan, limits), targets);
+}
+
+}  // namespace sisal::sql

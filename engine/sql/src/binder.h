@@ -1,0 +1,334 @@
+// Turns libpg_query's tree into a bound and planned Statement.
+//
+// One Binder works on one statement, on the big stack (big_stack.h). Its parts: expressions (bind_expression.cc,
+// bind_function.cc, coerce.cc), queries (bind_from.cc, bind_select.cc, bind_group.cc, bind_set_operation.cc), writes
+// (bind_insert.cc, bind_dml.cc) and the rest (bind_ddl.cc, bind_utility.cc).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "node.h"
+#include "parse.h"
+#include "resolve.h"
+#include "scope.h"
+#include "sisal/sql/statement.h"
+
+namespace sisal::sql {
+
+using function::CastContext;
+using type::SqlType;
+using type::TypeId;
+
+struct TableDraft;  // bind_ddl.cc
+
+// A query level, planned: what it gives.
+struct BoundQuery {
+  Plan* plan = nullptr;
+  std::vector<OutputColumn> columns;
+  // Of each column: where its expression stands in the text, for errors of whoever converts it; -1: not known.
+  std::vector<int32_t> locations;
+};
+
+// One entry of a select list, its stars expanded.
+struct Target {
+  const Expr* expr = nullptr;
+  std::string name;
+  int32_t location = -1;
+  bool junk = false;  // only sorted by
+  bool not_null = false;
+};
+
+class Binder {
+ public:
+  Binder(const AnalyzeContext& context, const TextPositions& positions, std::string_view sql, Statement& statement)
+      : context_(context), positions_(&positions), sql_(sql), statement_(statement) {}
+
+  Status BindStatement(const Node& node);
+
+ private:
+  struct Planned {
+    Plan* plan = nullptr;
+    std::vector<uint32_t> ids;  // of the columns that it gives, in order
+  };
+  using IdMap = std::vector<uint32_t>;  // id -> position; kNoColumn: not there
+  static constexpr uint32_t kNoColumn = ~0u;
+  struct WantedOrder {
+    std::vector<SortKey> keys;  // over ids
+    bool satisfied = false;
+  };
+
+  // --- Errors -------------------------------------------------------------------------------------------------------
+  Error At(int32_t location, std::string_view sqlstate, std::string message) const {
+    return Error(sqlstate, std::move(message))
+        .WithPosition(positions_ == nullptr ? 0 : positions_->PositionOf(location));
+  }
+  Error NotSupported(int32_t location, std::string_view what) const {
+    return At(location, "0A000", std::string(what) + " is not supported");
+  }
+  uint32_t Position(int32_t location) const { return positions_ == nullptr ? 0 : positions_->PositionOf(location); }
+
+  // --- Making expressions (coerce.cc) -------------------------------------------------------------------------------
+  Expr* NewExpr(ExprKind kind, const SqlType& type, int32_t location);
+  const Expr* MakeConstant(const SqlType& type, type::Datum value, int32_t location);
+  const Expr* MakeColumn(uint32_t id, const SqlType& type, int32_t location);
+  const Expr* MakeAnd(const std::vector<const Expr*>& conjuncts);  // nullptr if empty
+  const Expr* MakeCall(const function::Function* function, std::vector<const Expr*> args, int32_t location);
+  Plan* NewPlan(PlanKind kind);
+
+  // Converts to a type and its modifiers. Errors: 42846, or none_code_ of the caller's making if `what` is empty.
+  Result<const Expr*> CoerceTo(const Expr* expr, const SqlType& type, CastContext context, int32_t location);
+  // Only the type: no modifiers.
+  Result<const Expr*> CoerceType(const Expr* expr, TypeId id, CastContext context, int32_t location);
+  Result<const Expr*> ReadLiteral(const Expr* literal, const SqlType& type, int32_t location);
+  const Expr* FoldCast(const Expr* cast);
+  Result<const Expr*> CoerceToBoolean(const Expr* expr, std::string_view clause, int32_t location);
+  // Text for what is still unknown: literals and parameters.
+  Result<const Expr*> ResolveUnknown(const Expr* expr, int32_t location);
+  // The common type of CASE, COALESCE, ...; converts all. `what` begins the error message.
+  Result<SqlType> CoerceToCommon(std::vector<const Expr*>& exprs, const std::vector<int32_t>& locations,
+                                 std::string_view what);
+  // For an assignment to a column: 42804 if there is no such conversion.
+  Result<const Expr*> CoerceForColumn(const Expr* expr, const catalog::Column& column, int32_t location);
+
+  // --- Expressions --------------------------------------------------------------------------------------------------
+  Result<const Expr*> BindExpr(Scope& scope, const Node* node);
+  Result<const Expr*> BindCondition(Scope& scope, const Node* node, Clause clause);
+  Result<const Expr*> BindAConst(const PgQuery__AConst& node);
+  Result<const Expr*> BindParameter(const PgQuery__ParamRef& node);
+  Result<const Expr*> BindColumnRef(Scope& scope, const PgQuery__ColumnRef& node);
+  Result<const Expr*> BindTypeCast(Scope& scope, const PgQuery__TypeCast& node);
+  Result<const Expr*> BindAExpr(Scope& scope, const PgQuery__AExpr& node);
+  Result<const Expr*> BindComparison(Scope& scope, const PgQuery__AExpr& node, std::string_view op);
+  Result<const Expr*> BindRowComparison(std::string_view op, const std::vector<const Expr*>& left,
+                                        const std::vector<const Expr*>& right, const std::vector<int32_t>& locations,
+                                        int32_t location);
+  Result<const Expr*> BindDistinct(Scope& scope, const PgQuery__AExpr& node, bool negated);
+  Result<const Expr*> BindNullIf(Scope& scope, const PgQuery__AExpr& node);
+  Result<const Expr*> BindIn(Scope& scope, const PgQuery__AExpr& node);
+  Result<const Expr*> BindBetween(Scope& scope, const PgQuery__AExpr& node);
+  Result<const Expr*> BindBoolExpr(Scope& scope, const PgQuery__BoolExpr& node);
+  Result<const Expr*> BindCase(Scope& scope, const PgQuery__CaseExpr& node);
+  Result<const Expr*> BindCoalesce(Scope& scope, const PgQuery__CoalesceExpr& node);
+  Result<const Expr*> BindMinMax(Scope& scope, const PgQuery__MinMaxExpr& node);
+  Result<const Expr*> BindNullTest(Scope& scope, const PgQuery__NullTest& node);
+  Result<const Expr*> BindBooleanTest(Scope& scope, const PgQuery__BooleanTest& node);
+  Result<const Expr*> BindValueFunction(const PgQuery__SQLValueFunction& node);
+  Result<const Expr*> BindFuncCall(Scope& scope, const PgQuery__FuncCall& node);
+  Result<const Expr*> BindAggregate(Scope& scope, const PgQuery__FuncCall& node, std::string_view name);
+  Result<const Expr*> BindSubLink(Scope& scope, const PgQuery__SubLink& node);
+  Result<std::vector<const Expr*>> BindList(Scope& scope, NodeList nodes);
+  // Columns of a row constructor, or the one expression.
+  Result<std::vector<const Expr*>> BindRow(Scope& scope, const Node* node, std::vector<int32_t>& locations);
+  Result<const Expr*> CallFunction(std::string_view name, std::vector<const Expr*> args, int32_t location);
+  Result<const Expr*> MakeOperator(std::string_view name, const Expr* left, const Expr* right, int32_t location);
+  // The "=" of two expressions, which it converts to its operand types.
+  Result<const function::Function*> ResolveEquality(const Expr*& left, const Expr*& right, int32_t location);
+  Result<SqlType> ResolveType(const PgQuery__TypeName& name);
+  // Name of an operator without its schema. Errors: 42883 for one outside of pg_catalog.
+  Result<std::string_view> OperatorName(NodeList names, int32_t location) const;
+
+  // --- Names (bind_column.cc) ---------------------------------------------------------------------------------------
+  // Found in `scope` or around it; nullptr: nowhere. Errors: 42702.
+  Result<const Expr*> FindColumn(Scope& scope, std::string_view name, int32_t location);
+  Result<const Expr*> FindQualifiedColumn(Scope& scope, std::string_view schema, std::string_view relation,
+                                          std::string_view name, int32_t location);
+  const Expr* ThroughFrames(Scope& scope, Scope& found_in, const Expr* expr);
+  const Expr* AddOuter(Frame& frame, const Expr* meaning);
+  Result<std::vector<Target>> ExpandStar(Scope& scope, const PgQuery__ColumnRef& node);
+  const Expr* WithPosition(const Expr* expr, int32_t location);
+
+  // --- FROM (bind_from.cc) ------------------------------------------------------------------------------------------
+  Result<std::unique_ptr<FromTree>> BindFrom(Scope& scope, NodeList from);
+  Result<std::unique_ptr<FromTree>> BindFromItem(Scope& scope, const Node* node, std::vector<NamespaceItem>& items);
+  Result<std::unique_ptr<FromTree>> BindRangeVar(Scope& scope, const PgQuery__RangeVar& node,
+                                                 std::vector<NamespaceItem>& items);
+  Result<std::unique_ptr<FromTree>> BindCommonTable(Scope& scope, const CommonTable& common,
+                                                    const PgQuery__RangeVar& node, std::vector<NamespaceItem>& items);
+  Result<std::unique_ptr<FromTree>> AddQueryLeaf(Scope& scope, BoundQuery query, NamespaceItem item,
+                                                 const PgQuery__Alias* alias, int32_t location,
+                                                 std::vector<NamespaceItem>& items);
+  static std::vector<std::string> CommonNames(const std::vector<NamespaceItem>& left,
+                                              const std::vector<NamespaceItem>& right);
+  Result<std::unique_ptr<FromTree>> BindRangeSubselect(Scope& scope, const PgQuery__RangeSubselect& node,
+                                                       std::vector<NamespaceItem>& items);
+  Result<std::unique_ptr<FromTree>> BindRangeFunction(Scope& scope, const PgQuery__RangeFunction& node,
+                                                      std::vector<NamespaceItem>& items);
+  Result<std::unique_ptr<FromTree>> BindJoin(Scope& scope, const PgQuery__JoinExpr& node,
+                                             std::vector<NamespaceItem>& items);
+  Status MergeUsing(const std::vector<std::string>& names, const std::vector<NamespaceItem>& left,
+                    const std::vector<NamespaceItem>& right, FromTree& tree, NamespaceItem& joined);
+  Result<catalog::TablePtr> FindTable(const PgQuery__RangeVar& node);
+  std::unique_ptr<FromTree> AddLeaf(Scope& scope, Leaf leaf, NamespaceItem item,
+                                    const std::vector<OutputColumn>& columns, std::vector<NamespaceItem>& items);
+  std::unique_ptr<FromTree> AddTableLeaf(Scope& scope, const catalog::TablePtr& table, std::string alias,
+                                         NamespaceItem& item);
+  Status ApplyAlias(const PgQuery__Alias* alias, NamespaceItem& item, int32_t location);
+  Status AddItems(std::vector<NamespaceItem>& to, std::vector<NamespaceItem> from, int32_t location);
+  void UseTable(const catalog::TablePtr& table);
+
+  // --- Queries ------------------------------------------------------------------------------------------------------
+  // `around`: scope in which names go on that the query does not know; nullptr: none. keep_unknown: the caller gives
+  // undetermined literals their types (INSERT ... SELECT, UNION).
+  struct QueryOptions {
+    Scope* around = nullptr;
+    Scope* lateral = nullptr;
+    Frame* frame = nullptr;
+    const CommonTable* common_tables = nullptr;
+    bool keep_unknown = false;
+    bool exists = false;  // only whether there is a row counts
+  };
+  Result<BoundQuery> BindQuery(const PgQuery__SelectStmt& node, const QueryOptions& options);
+  Result<BoundQuery> BindSimpleSelect(const PgQuery__SelectStmt& node, const QueryOptions& options);
+  Result<BoundQuery> BindValues(const PgQuery__SelectStmt& node, const QueryOptions& options);
+  Result<BoundQuery> BindSetOperation(const PgQuery__SelectStmt& node, const QueryOptions& options);
+  Status ConvertBranch(BoundQuery& branch, const std::vector<SqlType>& types, CastContext context);
+  Plan* MakeSetOperation(PgQuery__SetOperation op, bool all, Plan* left, Plan* right);
+  Result<const CommonTable*> BindWith(const PgQuery__WithClause* with, const CommonTable* outer, Scope* around);
+  Result<std::vector<Target>> BindTargets(Scope& scope, NodeList list, bool keep_unknown);
+  Status CheckUnusedCommonTables(const CommonTable* from, const CommonTable* until, Frame* frame);
+  Status BindRowLocks(Scope& scope, const PgQuery__SelectStmt& node);
+  struct OrderKey {
+    size_t target = 0;  // position in the targets
+    type::SortOrder order = type::SortOrder::kAscending;
+    bool nulls_first = false;
+  };
+  struct SortTarget {
+    const Expr* expr = nullptr;
+    std::optional<size_t> target;  // which of the targets it is, if it is one
+  };
+  struct Limits {
+    const Expr* limit = nullptr;
+    const Expr* offset = nullptr;
+  };
+  Result<std::vector<OrderKey>> BindOrderBy(Scope& scope, NodeList list, std::vector<Target>& targets, bool distinct);
+  Result<SortTarget> FindSortTarget(Scope& scope, const Node* node, const std::vector<Target>& targets,
+                                    std::string_view clause);
+  Status BindSortDirection(const PgQuery__SortBy& sort, OrderKey& key);
+  Status BindLimits(Scope& scope, const PgQuery__SelectStmt& node, Limits& limits);
+  Result<const Expr*> BindLimit(Scope& scope, const Node* node, Clause clause, const char* name);
+  BoundQuery FinishQuery(Plan* plan, std::vector<Target> targets, const std::vector<OrderKey>& order, bool distinct,
+                         const Limits& limits);
+  Result<BoundQuery> FinishNamed(Plan* plan, std::vector<Target> targets, Scope& scope,
+                                 const PgQuery__SelectStmt& node);
+  Plan* AddSort(Plan* plan, const std::vector<Target>& targets, const std::vector<OrderKey>& order,
+                const std::vector<uint32_t>& place, const Limits& limits);
+  Plan* AddLimit(Plan* plan, const Limits& limits);
+  BoundQuery Describe(Plan* plan, const std::vector<Target>& targets) const;
+  void MarkUsed(const Expr* expr, std::vector<bool>& used) const;
+
+  // --- Grouping (bind_group.cc) -------------------------------------------------------------------------------------
+  Result<std::vector<const Expr*>> BindGroupBy(Scope& scope, NodeList list, const std::vector<Target>& targets);
+  // FROM, WHERE, grouping and HAVING; makes the targets expressions over the result.
+  Result<Plan*> PlanGroups(Scope& scope, FromTree* tree, const std::vector<const Expr*>& conjuncts,
+                           std::vector<const Expr*> groups, const Expr* having, std::vector<Target>& targets);
+  // Rewrites an expression over FROM's columns into one over the aggregate node's output. Errors: 42803.
+  Result<const Expr*> OverGroups(const Scope& scope, const std::vector<const Expr*>& groups, const Expr* expr);
+  // min(column) and max(column) of one table need only the edge of a key that has it: a scan in order and LIMIT 1.
+  bool EdgeOrder(const Scope& scope, const FromTree* tree, const std::vector<const Expr*>& groups,
+                 std::vector<const Expr*>& conjuncts, WantedOrder& order);
+  void AddDependentGroups(const Scope& scope, std::vector<const Expr*>& groups, const std::vector<const Expr*>& uses);
+  std::string ColumnText(const Scope& scope, uint32_t id) const;
+
+  // --- Planning (plan_from.cc, plan_scan.cc, plan_rewrite.cc) -------------------------------------------------------
+  Planned PlanFrom(Scope& scope, FromTree* tree, std::vector<const Expr*> conjuncts, const std::vector<bool>& used,
+                   WantedOrder* order);
+  Planned PlanTree(Scope& scope, FromTree& tree, std::vector<const Expr*> conjuncts, const std::vector<bool>& used,
+                   WantedOrder* order);
+  Planned PlanLeaf(Scope& scope, uint32_t number, std::vector<const Expr*> conjuncts, const std::vector<bool>& used,
+                   WantedOrder* order);
+  Planned PlanJoin(Scope& scope, FromTree& tree, std::vector<const Expr*> conjuncts, std::vector<bool> used);
+  const Expr* Widened(const Expr* expr, TypeId type);
+  void AddImpliedConstants(std::vector<const Expr*>& conjuncts);
+  // Chooses tree or index, bounds and direction. Takes the conditions that the bounds make certain out of `conjuncts`.
+  void ChooseAccessPath(const Leaf& leaf, std::vector<const Expr*>& conjuncts, Plan& scan, WantedOrder* order);
+  const Expr* BoundOf(const Expr* value, TypeId column);
+  static std::vector<KeyBounds> BoundsOf(const std::vector<std::vector<const Expr*>>& equal);
+  Plan* AddFilter(Plan* input, const Expr* predicate);
+  Plan* AddProject(Plan* input, std::vector<const Expr*> exprs);
+  IdMap MapOf(const Scope& scope, const std::vector<uint32_t>& ids) const;
+  const Expr* Remap(const Expr* expr, const IdMap& map);
+  // Copies `expr` with each node that `replace` gives another for; nullptr from it: keep and go below.
+  const Expr* Rewrite(const Expr* expr, const std::function<const Expr*(const Expr*)>& replace);
+
+  // --- Writes -------------------------------------------------------------------------------------------------------
+  Status BindSelectStatement(const PgQuery__SelectStmt& node);
+  Status BindInsert(const PgQuery__InsertStmt& node);
+  Result<std::vector<uint32_t>> InsertColumns(const catalog::Table& table, NodeList cols);
+  Result<Plan*> InsertFromValues(Scope& scope, const catalog::TablePtr& table, const std::vector<uint32_t>& columns,
+                                 NodeList cols, NodeList rows);
+  Result<Plan*> InsertFromQuery(const catalog::TablePtr& table, const std::vector<uint32_t>& columns, NodeList cols,
+                                const PgQuery__SelectStmt& query, const CommonTable* common_tables);
+  Status BindOnConflict(const PgQuery__OnConflictClause& node, const catalog::TablePtr& table, const std::string& alias,
+                        const CommonTable* common_tables, Plan& insert);
+  Result<std::optional<uint32_t>> ConflictTarget(const PgQuery__InferClause* infer, const catalog::Table& table);
+  Status BindUpdate(const PgQuery__UpdateStmt& node);
+  Status BindDelete(const PgQuery__DeleteStmt& node);
+  Result<Plan*> PlanWriteScan(Scope& scope, const Node* where);
+  Result<std::vector<Assignment>> BindAssignments(Scope& scope, const catalog::TablePtr& table, NodeList targets);
+  Status BindReturning(Scope& scope, NodeList list, Plan& write);
+  Result<catalog::TablePtr> OpenWriteScope(const PgQuery__RangeVar& relation, const CommonTable* common_tables,
+                                           Frame& frame, Scope& scope);
+  Result<catalog::TablePtr> FindWritableTable(const PgQuery__RangeVar& node);
+  // The column's DEFAULT (NULL if none), converted. Bound once for each column.
+  Result<const Expr*> DefaultOf(const catalog::TablePtr& table, uint32_t column);
+  Result<const Expr*> BindDefaultText(const std::string& sql, const catalog::Column& column);
+  Status CheckDefault(const Node* node, const catalog::Column& column);
+
+  // --- Definitions and the rest -------------------------------------------------------------------------------------
+  Status BindCreateTable(const PgQuery__CreateStmt& node);
+  Status BindColumnDef(const PgQuery__ColumnDef& node, TableDraft& draft);
+  Status BindConstraint(const PgQuery__Constraint& node, const PgQuery__ColumnDef* column, TableDraft& draft);
+  Status AddKey(const PgQuery__Constraint& node, const std::vector<std::string>& names, TableDraft& draft);
+  std::unique_ptr<catalog::Table> FinishTable(TableDraft draft);
+  Result<std::string> DefaultText(const PgQuery__ColumnDef& column, const PgQuery__Constraint& constraint) const;
+  Result<std::string> TargetSchema(const PgQuery__RangeVar& relation) const;
+  std::string ChooseName(const std::string& schema, std::string_view table, std::string_view columns,
+                         std::string_view label, const std::vector<std::string>& taken) const;
+  Status BindCreateIndex(const PgQuery__IndexStmt& node);
+  Status BindDrop(const PgQuery__DropStmt& node);
+  Status BindDropTable(const PgQuery__DropStmt& node);
+  Status BindDropIndex(const PgQuery__DropStmt& node);
+  Status BindTruncate(const PgQuery__TruncateStmt& node);
+  Status BindTransaction(const PgQuery__TransactionStmt& node);
+  Status BindTransactionModes(NodeList options);
+  Status BindSet(const PgQuery__VariableSetStmt& node);
+  Status BindSetSeveral(const PgQuery__VariableSetStmt& node);
+  Status BindShow(const PgQuery__VariableShowStmt& node);
+  Status BindExplain(const PgQuery__ExplainStmt& node);
+  Status FinishParameters();
+  void SetOutput(const std::vector<OutputColumn>& columns);
+  static std::string_view StatementName(const Node& node);
+  void UtilityCommand(StatementKind kind, std::string_view command);
+
+  const AnalyzeContext& context_;
+  const TextPositions* positions_;  // nullptr while a stored DEFAULT is bound: its text is not the statement's
+  std::string_view sql_;
+  Statement& statement_;
+  std::vector<bool> parameter_used_;
+  std::vector<int32_t> parameter_location_;
+  bool parameters_allowed_ = true;
+  uint64_t duplication_ = 1;  // how often the expression that is being bound appears in the result
+  std::deque<CommonTable> common_tables_;
+  std::map<std::pair<const catalog::Table*, uint32_t>, const Expr*> defaults_;
+};
+
+// Calls `visit` for each node of the tree, outer arguments of subplans included.
+void VisitExpr(const Expr* expr, const std::function<void(const Expr*)>& visit);
+bool IsVolatile(const Expr* expr);
+bool IsVolatile(const Plan& plan);
+// Calls `visit` for each expression of the node itself.
+void ForEachExpr(const Plan& plan, const std::function<void(const Expr*)>& visit);
+bool HasSubplan(const Expr* expr);
+// The same operation on the same operands; positions do not count.
+bool SameExpr(const Expr* a, const Expr* b);
+void AddConjuncts(const Expr* predicate, std::vector<const Expr*>& conjuncts);
+// The name that PostgreSQL gives a select list's column without AS.
+std::string ColumnNameOf(const Node* node);
+
+}  // namespace sisal::sql

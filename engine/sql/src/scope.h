@@ -1,0 +1,119 @@
+// What names mean at one place of a statement.
+//
+// Bound expressions of a query level first use column *ids*: the columns of all FROM items of the level, numbered one
+// after another. The planner turns ids into positions of a node's input. An aggregate of the level is a column too,
+// with an id from kAggregateBase on, until the level's aggregate node is built.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node.h"
+#include "sisal/sql/plan.h"
+
+namespace sisal::sql {
+
+inline constexpr uint32_t kAggregateBase = 1u << 30;
+
+struct Scope;
+
+// What one subplan takes from around it. All scopes of one plan tree share a frame: a sub-select in FROM is part of its
+// parent's tree, one in an expression is a tree of its own.
+struct Frame {
+  Frame* parent = nullptr;
+  std::vector<const Expr*> outer_args;  // meaning of kOuter i, in the parent frame's terms
+};
+
+struct NamedColumn {
+  std::string name;
+  const Expr* expr;  // kColumn; merged columns of a join may be COALESCE or a cast
+};
+
+// A relation name with its columns, as ColumnRef and * see them.
+struct NamespaceItem {
+  std::string name;    // alias or table; empty: a join without alias
+  std::string schema;  // of a table without alias
+  std::vector<NamedColumn> columns;
+  bool relation_visible = true;  // t.a and t.* find it
+  bool columns_visible = true;   // a and * find it
+};
+
+enum class LeafKind : uint8_t { kTable, kPlan, kFunction, kSystemView };
+
+struct Leaf {
+  LeafKind kind = LeafKind::kTable;
+  std::string alias;
+  uint32_t first_id = 0;
+  uint32_t column_count = 0;
+  catalog::TablePtr table;
+  const Plan* plan = nullptr;  // kPlan, kFunction, kSystemView: ready, gives all columns
+  RowLockMode row_lock = RowLockMode::kNone;
+  bool lock_nowait = false;
+  bool lock_skip_locked = false;
+  bool nullable = false;  // on the inner side of an outer join
+};
+
+// The FROM clause as a tree: a leaf, or a join of two trees. Trees of a comma list are joined with kCross.
+struct FromTree {
+  uint32_t leaf = 0;  // if left is null
+  JoinKind join = JoinKind::kCross;
+  std::unique_ptr<FromTree> left, right;
+  std::vector<const Expr*> conjuncts;  // of ON or USING
+};
+
+struct ColumnInfo {
+  type::SqlType type;
+  uint32_t leaf = 0;
+  uint32_t leaf_column = 0;
+  bool not_null = false;
+};
+
+// A WITH query. Bound anew at each reference.
+struct CommonTable {
+  std::string name;
+  const PgQuery__CommonTableExpr* node = nullptr;
+  const CommonTable* previous = nullptr;  // the ones that its query sees
+  Scope* around = nullptr;                // where names go on that its query does not know
+  mutable uint32_t uses = 0;
+};
+
+// Which clause is being bound: what is allowed there, and what its errors call it.
+enum class Clause : uint8_t {
+  kSelect,
+  kFrom,
+  kJoinOn,
+  kWhere,
+  kGroupBy,
+  kHaving,
+  kOrderBy,
+  kLimit,
+  kOffset,
+  kValues,
+  kInsertValues,
+  kUpdateSet,
+  kReturning,
+  kDefault,
+  kFilter,
+  kAggregateArgument,
+  kFunctionInFrom,
+  kConflict,
+};
+
+struct Scope {
+  Scope* outer = nullptr;    // where a name goes that is not found here
+  Scope* lateral = nullptr;  // siblings in FROM that only LATERAL would see
+  Frame* frame = nullptr;
+  const CommonTable* common_tables = nullptr;
+  std::vector<NamespaceItem> items;
+  std::vector<ColumnInfo> columns;  // by id
+  std::vector<Leaf> leaves;
+  Clause clause = Clause::kSelect;
+  std::vector<AggregateCall> aggregates;
+  bool has_aggregates = false;
+};
+
+}  // namespace sisal::sql

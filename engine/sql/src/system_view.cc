@@ -1,0 +1,78 @@
+#include "sisal/sql/system_view.h"
+
+#include <string>
+
+namespace sisal::sql {
+namespace {
+
+using enum type::TypeId;
+
+// PostgreSQL's columns, without those that would be NULL in every row of ours.
+constexpr SystemViewColumn kTables[] = {
+    {"table_catalog", kText}, {"table_schema", kText},       {"table_name", kText},
+    {"table_type", kText},    {"is_insertable_into", kText},
+};
+constexpr SystemViewColumn kColumns[] = {
+    {"table_catalog", kText},
+    {"table_schema", kText},
+    {"table_name", kText},
+    {"column_name", kText},
+    {"ordinal_position", kInteger},
+    {"column_default", kText},
+    {"is_nullable", kText},
+    {"data_type", kText},
+    {"character_maximum_length", kInteger},
+    {"numeric_precision", kInteger},
+    {"numeric_scale", kInteger},
+    {"datetime_precision", kInteger},
+    {"udt_name", kText},
+    {"is_updatable", kText},
+};
+// constraint_type: PRIMARY KEY, UNIQUE.
+constexpr SystemViewColumn kTableConstraints[] = {
+    {"constraint_catalog", kText}, {"constraint_schema", kText}, {"constraint_name", kText},
+    {"table_catalog", kText},      {"table_schema", kText},      {"table_name", kText},
+    {"constraint_type", kText},    {"is_deferrable", kText},     {"initially_deferred", kText},
+};
+// A row for each column of each primary key and unique constraint.
+constexpr SystemViewColumn kKeyColumnUsage[] = {
+    {"constraint_catalog", kText}, {"constraint_schema", kText},   {"constraint_name", kText},
+    {"table_catalog", kText},      {"table_schema", kText},        {"table_name", kText},
+    {"column_name", kText},        {"ordinal_position", kInteger},
+};
+constexpr SystemViewColumn kPgTables[] = {
+    {"schemaname", kText},
+    {"tablename", kText},
+    {"tableowner", kText},
+    {"hasindexes", kBoolean},
+};
+// Primary keys too, under their constraints' names; indexdef as PostgreSQL spells it.
+constexpr SystemViewColumn kPgIndexes[] = {
+    {"schemaname", kText},
+    {"tablename", kText},
+    {"indexname", kText},
+    {"indexdef", kText},
+};
+
+constexpr SystemView kViews[] = {
+    {"information_schema.tables", kTables},
+    {"information_schema.columns", kColumns},
+    {"information_schema.table_constraints", kTableConstraints},
+    {"information_schema.key_column_usage", kKeyColumnUsage},
+    {"pg_catalog.pg_tables", kPgTables},
+    {"pg_catalog.pg_indexes", kPgIndexes},
+};
+
+}  // namespace
+
+std::span<const SystemView> AllSystemViews() { return kViews; }
+
+const SystemView* FindSystemView(std::string_view schema, std::string_view name) {
+  const std::string qualified = std::string(schema.empty() ? "pg_catalog" : schema) + "." + std::string(name);
+  for (const SystemView& view : kViews) {
+    if (view.name == qualified) return &view;
+  }
+  return nullptr;
+}
+
+}  // namespace sisal::sql
