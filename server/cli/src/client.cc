@@ -32,37 +32,39 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
   return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
 }
 
-// The first `count` words in lower case, without comments; shorter if something else than a word comes.
-std::vector<std::string> FirstWords(std::string_view sql, size_t count) {
-  std::vector<std::string> words;
-  size_t at = 0;
+// Takes blanks and comments off the front.
+void SkipBlanks(std::string_view* sql) {
   size_t comment_depth = 0;
-  while (at < sql.size() && words.size() < count) {
-    const std::string_view rest = sql.substr(at);
-    if (rest.starts_with("/*")) {
+  while (!sql->empty()) {
+    size_t skipped = 1;
+    if (sql->starts_with("/*")) {
       ++comment_depth;
-      at += 2;
+      skipped = 2;
     } else if (comment_depth > 0) {
-      const bool closes = rest.starts_with("*/");
-      comment_depth -= closes ? 1 : 0;
-      at += closes ? 2 : 1;
-    } else if (rest.starts_with("--")) {
-      at += std::min(rest.find('\n'), rest.size());
-    } else if (rest[0] == ' ' || (rest[0] >= '\t' && rest[0] <= '\r')) {
-      ++at;
-    } else {
-      std::string word;
-      for (const char c : rest) {
-        const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-        if (lower < 'a' || lower > 'z') break;
-        word.push_back(lower);
+      if (sql->starts_with("*/")) {
+        --comment_depth;
+        skipped = 2;
       }
-      if (word.empty()) break;
-      at += word.size();
-      words.push_back(std::move(word));
+    } else if (sql->starts_with("--")) {
+      skipped = std::min(sql->find('\n'), sql->size());
+    } else if (sql->front() != ' ' && (sql->front() < '\t' || sql->front() > '\r')) {
+      return;
     }
+    sql->remove_prefix(skipped);
   }
-  return words;
+}
+
+// Takes the next word off the front, in lower case; empty if something else comes.
+std::string TakeWord(std::string_view* sql) {
+  SkipBlanks(sql);
+  std::string word;
+  for (const char c : *sql) {
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (lower < 'a' || lower > 'z') break;
+    word.push_back(lower);
+  }
+  sql->remove_prefix(word.size());
+  return word;
 }
 }  // namespace
 
@@ -110,13 +112,26 @@ Result<Client::Outcome> Client::Run(v1::Statement statement, RowConsumer& consum
   v1::ExecuteRequest request;
   if (!handle_.empty()) {
     request.mutable_transaction()->set_handle(handle_);
-  } else if (BeginsTransaction(statement.sql())) {
-    AskLongLease(request.mutable_transaction()->mutable_single_use());
+  } else if (std::optional<Outcome> begun = BeginFor(statement.sql())) {
+    return *std::move(begun);
   }
   request.mutable_statement()->Swap(&statement);
   Result<Outcome> outcome = Execute(std::move(request), consumer, milliseconds(0));
   if (!outcome.ok() && ends) AskOutcome(&outcome.error());
   return outcome;
+}
+
+std::optional<Client::Outcome> Client::BeginFor(std::string_view sql) {
+  const std::optional<BeginStatement> begin = ParseBegin(sql);
+  if (!begin.has_value() || !Begin().ok()) return std::nullopt;
+  Outcome outcome;
+  outcome.command = begin->command;
+  if (begin->modes.empty()) return outcome;
+  CollectedRows none;
+  const Result<Outcome> set = Run("SET TRANSACTION " + begin->modes, none);
+  if (set.ok()) return outcome;
+  static_cast<void>(Rollback());
+  return std::nullopt;  // the statement itself gets the better error
 }
 
 Result<Client::Outcome> Client::RunAside(std::string_view sql, RowConsumer& consumer, milliseconds timeout) {
@@ -216,17 +231,14 @@ void Client::AskOutcome(Error* error) {
   v1::GetTransactionResponse response;
   const grpc::Status status = Invoke(
       [&](grpc::ClientContext* context) { return stub_->GetTransaction(context, request, &response); }, kAskTimeout);
-  if (!status.ok()) {
-    const bool known = !IsConnectionLoss(*error) && error->sqlstate() != "08007" && error->sqlstate() != "57014";
-    if (!known) *error = std::move(*error).WithDetail("Whether the transaction was committed is not known.");
-    return ForgetTransaction();
-  }
-  if (response.transaction().phase() == v1::TRANSACTION_PHASE_COMMITTED) {
+  const v1::TransactionPhase phase = status.ok() ? response.transaction().phase() : v1::TRANSACTION_PHASE_UNSPECIFIED;
+  if (phase == v1::TRANSACTION_PHASE_ACTIVE || phase == v1::TRANSACTION_PHASE_FAILED) return;  // nothing has ended
+  ForgetTransaction();
+  if (phase == v1::TRANSACTION_PHASE_COMMITTED) {
     *error = std::move(*error).WithDetail("The transaction was committed.");
+  } else if (phase != v1::TRANSACTION_PHASE_ROLLED_BACK && (IsConnectionLoss(*error) || error->sqlstate() == "57014")) {
+    *error = std::move(*error).WithDetail("Whether the transaction was committed is not known.");
   }
-  v1::TransactionState state = response.transaction();
-  state.set_handle(handle_);
-  Absorb(state);
 }
 
 void Client::ForgetTransaction() {
@@ -283,15 +295,29 @@ Status Client::Rollback() {
 }
 
 bool EndsTransaction(std::string_view sql) {
-  const std::vector<std::string> words = FirstWords(sql, 3);
-  if (words.empty()) return false;
-  if (words[0] != "commit" && words[0] != "end" && words[0] != "abort" && words[0] != "rollback") return false;
-  return std::find(words.begin(), words.end(), "to") == words.end();
+  const std::string first = TakeWord(&sql);
+  if (first != "commit" && first != "end" && first != "abort" && first != "rollback") return false;
+  std::string next = TakeWord(&sql);
+  if (next == "work" || next == "transaction") next = TakeWord(&sql);
+  return next != "to" && next != "prepared";
 }
 
-bool BeginsTransaction(std::string_view sql) {
-  const std::vector<std::string> words = FirstWords(sql, 2);
-  return !words.empty() &&
-         (words[0] == "begin" || (words.size() > 1 && words[0] == "start" && words[1] == "transaction"));
+std::optional<BeginStatement> ParseBegin(std::string_view sql) {
+  BeginStatement begin;
+  const std::string first = TakeWord(&sql);
+  std::string_view rest = sql;
+  const std::string second = TakeWord(&rest);
+  if (first == "start" && second == "transaction") {
+    begin.command = "START TRANSACTION";
+    sql = rest;
+  } else if (first == "begin") {
+    begin.command = "BEGIN";
+    if (second == "work" || second == "transaction") sql = rest;
+  } else {
+    return std::nullopt;
+  }
+  SkipBlanks(&sql);
+  begin.modes = sql;
+  return begin;
 }
 }  // namespace sisal::cli

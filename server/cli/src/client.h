@@ -8,6 +8,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,8 @@ class Client {
  private:
   using Call = std::function<grpc::Status(grpc::ClientContext*)>;
 
+  // BEGIN with a lease that suits a person; without a value the statement has to run as it stands.
+  std::optional<Outcome> BeginFor(std::string_view sql);
   grpc::Status Invoke(const Call& call, std::chrono::milliseconds timeout = {});
   Result<Outcome> Execute(v1::ExecuteRequest request, RowConsumer& consumer, std::chrono::milliseconds timeout);
   Status ReadRest(v1::QueryRequest request, const ColumnTypes& columns, RowConsumer& consumer, Outcome* outcome,
@@ -91,6 +94,10 @@ class Client {
 
 // Whether a statement is COMMIT, END, ABORT or ROLLBACK, but not ROLLBACK TO.
 bool EndsTransaction(std::string_view sql);
-// Whether it is BEGIN or START TRANSACTION.
-bool BeginsTransaction(std::string_view sql);
+// BEGIN or START TRANSACTION.
+struct BeginStatement {
+  std::string command;  // its tag
+  std::string modes;    // "ISOLATION LEVEL SERIALIZABLE READ ONLY"; empty: the defaults
+};
+std::optional<BeginStatement> ParseBegin(std::string_view sql);
 }  // namespace sisal::cli

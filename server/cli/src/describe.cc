@@ -81,19 +81,23 @@ bool PrintIndexes(Shell& shell, const TableName& table) {
   const std::optional<Rows> indexes =
       Fetch(shell, "SELECT indexname, indexdef FROM pg_catalog.pg_indexes WHERE schemaname = " + Literal(table.schema) +
                        " AND tablename = " + Literal(table.name) + " ORDER BY indexname");
-  if (!indexes.has_value()) return false;
-  std::string text;
+  if (!indexes.has_value() || indexes->empty()) return indexes.has_value();
+  const std::optional<Rows> constraints = Fetch(
+      shell, "SELECT constraint_name, constraint_type FROM information_schema.table_constraints WHERE table_schema = " +
+                 Literal(table.schema) + " AND table_name = " + Literal(table.name));
+  if (!constraints.has_value()) return false;
+  std::string text = "Indexes:\n";
   for (const std::vector<Cell>& index : *indexes) {
     const IndexForm form = ReadIndexDefinition(index[1].text);
-    // The views do not tell a primary key from a unique index; its name does, as PostgreSQL gives it.
-    const bool primary = form.unique && index[0].text == table.name + "_pkey";
-    text += "    \"" + index[0].text + "\" " +
-            (primary       ? "PRIMARY KEY, "
-             : form.unique ? "UNIQUE, "
-                           : "") +
-            form.method_and_columns + "\n";
+    std::string kind = form.unique ? "UNIQUE, " : "";
+    for (const std::vector<Cell>& constraint : *constraints) {
+      if (constraint[0].text == index[0].text) {
+        kind = constraint[1].text == "PRIMARY KEY" ? "PRIMARY KEY, " : "UNIQUE CONSTRAINT, ";
+      }
+    }
+    text += "    \"" + index[0].text + "\" " + kind + form.method_and_columns + "\n";
   }
-  if (!text.empty()) shell.PrintText("Indexes:\n" + text);
+  shell.PrintText(text);
   return true;
 }
 

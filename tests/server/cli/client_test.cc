@@ -66,7 +66,22 @@ class ClientTest : public ::testing::Test {
 
 TEST_F(ClientTest, HandleOfBeginIsCarriedUntilCommit) {
   for (const std::string sql : {"X", "BEGIN", "Y", "COMMIT", "Z"}) EXPECT_OK(client_.Run(sql, rows_));
-  EXPECT_THAT(SentHandles(), ElementsAre("", "", "h1", "h1", ""));
+  EXPECT_THAT(server_.calls, ElementsAre("begin"));
+  EXPECT_THAT(SentHandles(), ElementsAre("", "h1", "h1", ""));
+  EXPECT_EQ(client_.phase(), Client::Phase::kNone);
+}
+
+TEST_F(ClientTest, ModesOfBeginAreSet) {
+  EXPECT_OK(client_.Run("BEGIN READ ONLY", rows_));
+  EXPECT_EQ(server_.executed.back().statement().sql(), "SET TRANSACTION READ ONLY");
+  EXPECT_EQ(client_.phase(), Client::Phase::kOpen);
+}
+
+TEST_F(ClientTest, WrongModesOfBeginAreReportedByBeginItself) {
+  server_.on_execute = [](auto...) { return SqlStatus("42601", "syntax error"); };
+  EXPECT_SQLSTATE(client_.Run("BEGIN bad", rows_), "42601");
+  EXPECT_THAT(server_.calls, ElementsAre("begin", "rollback"));
+  EXPECT_EQ(server_.executed.back().statement().sql(), "BEGIN bad");
   EXPECT_EQ(client_.phase(), Client::Phase::kNone);
 }
 
@@ -75,7 +90,7 @@ TEST_F(ClientTest, FailedTransactionStaysUntilRollback) {
   EXPECT_SQLSTATE(client_.Run("bad", rows_), "42601");
   EXPECT_EQ(client_.phase(), Client::Phase::kFailed);
   EXPECT_OK(client_.Run("ROLLBACK", rows_));
-  EXPECT_THAT(SentHandles(), ElementsAre("", "h1", "h1"));
+  EXPECT_THAT(SentHandles(), ElementsAre("h1", "h1"));
   EXPECT_EQ(client_.phase(), Client::Phase::kNone);
 }
 
@@ -89,7 +104,7 @@ TEST_F(ClientTest, UsableTransactionStaysOpenAfterAnError) {
 TEST_F(ClientTest, AsideRunsOutsideOfTheTransaction) {
   EXPECT_OK(client_.Run("BEGIN", rows_));
   EXPECT_SQLSTATE(client_.RunAside("bad", rows_, std::chrono::seconds(60)), "42601");
-  EXPECT_THAT(SentHandles(), ElementsAre("", ""));
+  EXPECT_THAT(SentHandles(), ElementsAre(""));
   EXPECT_EQ(client_.phase(), Client::Phase::kOpen);
 }
 
@@ -297,6 +312,7 @@ TEST_F(ShellTest, ImportChecksTheHeaderWhereAsked) {
 
 TEST_F(ShellTest, ImportJoinsTheOpenTransaction) {
   EXPECT_EQ(Run("BEGIN"), Verdict::kGoOn);
+  server_.calls.clear();
   ServeTable();
   EXPECT_EQ(RunCopy(shell_, "t from '" + WriteFile("1,2\n") + "'"), Verdict::kGoOn);
   EXPECT_THAT(server_.calls, IsEmpty());

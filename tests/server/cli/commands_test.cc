@@ -32,10 +32,13 @@ TEST(TransactionWordsTest, StatementsThatEndIt) {
 }
 
 TEST(TransactionWordsTest, StatementsThatBeginIt) {
-  EXPECT_TRUE(BeginsTransaction("begin"));
-  EXPECT_TRUE(BeginsTransaction("Start  Transaction isolation level serializable"));
-  EXPECT_FALSE(BeginsTransaction("start"));
-  EXPECT_FALSE(BeginsTransaction("beginning"));
+  EXPECT_EQ(ParseBegin("begin")->modes, "");
+  EXPECT_EQ(ParseBegin("/* x */ BEGIN work")->modes, "");
+  EXPECT_EQ(ParseBegin("begin read only")->modes, "read only");
+  EXPECT_EQ(ParseBegin("Start  Transaction isolation level serializable")->modes, "isolation level serializable");
+  EXPECT_EQ(ParseBegin("start transaction")->command, "START TRANSACTION");
+  EXPECT_FALSE(ParseBegin("start").has_value());
+  EXPECT_FALSE(ParseBegin("beginning").has_value());
 }
 
 TEST(MetaCommandTest, NameArgumentsAndRest) {
