@@ -242,7 +242,7 @@ Result<std::optional<std::string>> EngineSession::FindOutcome(std::string_view s
     return Error("XX001", "a stored outcome of an idempotent call is damaged");
   }
   if (expiry <= engine_.runtime.clock().WallMicros()) return std::optional<std::string>();
-  if (stored_fingerprint != fingerprint) {
+  if (!fingerprint.empty() && stored_fingerprint != fingerprint) {
     return Error("22023", "the idempotency key was used for another request").WithReason("IDEMPOTENCY_KEY_REUSED");
   }
   return std::optional<std::string>(reader.rest());

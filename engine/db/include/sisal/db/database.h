@@ -119,7 +119,8 @@ class Session {
 
   // Stored outcomes of idempotent calls (design/api.md, 1.8), in the same transaction as the writes that they guard:
   // locks (scope, key) and returns what is stored there; then StoreOutcome puts the answer. Requires: a transaction is
-  // open. `fingerprint` must equal the stored one, else 22023 with reason IDEMPOTENCY_KEY_REUSED. Suspends.
+  // open. `fingerprint` must equal the stored one, else 22023 with reason IDEMPOTENCY_KEY_REUSED; an empty one of
+  // FindOutcome fits any. Suspends.
   virtual Result<std::optional<std::string>> FindOutcome(std::string_view scope, std::string_view key,
                                                          std::string_view fingerprint) = 0;
   virtual Status StoreOutcome(std::string_view scope, std::string_view key, std::string_view fingerprint,

@@ -1,0 +1,255 @@
+#include "sql_fixture.h"
+
+namespace sisal::db {
+namespace {
+
+class SessionTest : public SqlFixture {};
+
+TEST_F(SessionTest, RowsComeBackAsTheyWentIn) {
+  EXPECT_EQ(Run("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, amount NUMERIC(8,2) DEFAULT 1.5, day DATE)"),
+            "CREATE TABLE");
+  EXPECT_EQ(Run("INSERT INTO t (id, name) VALUES (2, 'b'), (1, NULL) RETURNING id, amount"), "2|1.50\n1|1.50\n");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (3, 'c', 99.999, '2026-11-30')"), "INSERT 1");
+  EXPECT_EQ(Run("SELECT * FROM t ORDER BY id"), "1|NULL|1.50|NULL\n2|b|1.50|NULL\n3|c|100.00|2026-11-30\n");
+  EXPECT_EQ(Run("SELECT count(*), count(name), sum(amount), min(day), avg(id) FROM t"),
+            "3|2|103.00|2026-11-30|2.0000000000000000\n");
+}
+
+TEST_F(SessionTest, UpdateAndDeleteReachRowsByKeyAndByCondition) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
+  Run("INSERT INTO t SELECT g, g * 10 FROM generate_series(1, 100) AS s(g)");
+  EXPECT_EQ(Run("UPDATE t SET n = n + 1 WHERE id = 7"), "UPDATE 1");
+  EXPECT_EQ(Run("UPDATE t SET n = 0 WHERE id > 50 AND id <= 60"), "UPDATE 10");
+  EXPECT_EQ(Run("DELETE FROM t WHERE n = 0 RETURNING id"), "51\n52\n53\n54\n55\n56\n57\n58\n59\n60\n");
+  EXPECT_EQ(Run("SELECT n FROM t WHERE id = 7"), "71\n");
+  EXPECT_EQ(Run("SELECT count(*) FROM t"), "90\n");
+}
+
+TEST_F(SessionTest, AnUpdateOfTheKeyMeetsNoRowTwice) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+  Run("INSERT INTO t SELECT g FROM generate_series(1, 5000) AS s(g)");
+  EXPECT_EQ(Run("UPDATE t SET id = id + 100000"), "UPDATE 5000");
+  EXPECT_EQ(Run("SELECT min(id), max(id), count(*) FROM t"), "100001|105000|5000\n");
+}
+
+TEST_F(SessionTest, ConstraintsNameWhatTheyRefuse) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE)");
+  Run("INSERT INTO t VALUES (1, 'a')");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (1, 'b')"),
+            "ERROR 23505: duplicate key value violates unique constraint \"t_pkey\" (Key (id)=(1) already exists.)");
+  EXPECT_EQ(
+      Run("INSERT INTO t VALUES (2, 'a')"),
+      "ERROR 23505: duplicate key value violates unique constraint \"t_code_key\" (Key (code)=(a) already exists.)");
+  EXPECT_EQ(Run("INSERT INTO t (id) VALUES (3)"),
+            "ERROR 23502: null value in column \"code\" of relation \"t\" violates not-null constraint"
+            " (Failing row contains (3, null).)");
+  EXPECT_EQ(Run("SELECT * FROM t"), "1|a\n");
+}
+
+TEST_F(SessionTest, AStatementThatFailsHalfWayLeavesNothing) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+  Run("INSERT INTO t VALUES (5)");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (4), (5), (6)").substr(0, 11), "ERROR 23505");
+  EXPECT_EQ(Run("SELECT * FROM t"), "5\n");
+}
+
+TEST_F(SessionTest, AFailedTransactionTakesOnlyItsEnd) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+  EXPECT_EQ(Run("BEGIN"), "BEGIN");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (1)"), "INSERT 1");
+  EXPECT_EQ(Run("SELECT 1 / 0"), "ERROR 22012: division by zero");
+  EXPECT_EQ(Run("SELECT 1").substr(0, 11), "ERROR 25P02");
+  EXPECT_EQ(Run("SELECT * FROM nowhere").substr(0, 11), "ERROR 25P02");
+  EXPECT_EQ(Run("COMMIT"), "ROLLBACK");
+  EXPECT_EQ(Run("SELECT count(*) FROM t"), "0\n");
+}
+
+TEST_F(SessionTest, AnUnknownTableFailsTheTransactionToo) {
+  Run("BEGIN");
+  EXPECT_EQ(Run("SELECT * FROM nowhere").substr(0, 11), "ERROR 42P01");
+  EXPECT_EQ(Run("SELECT 1").substr(0, 11), "ERROR 25P02");
+  EXPECT_EQ(Run("ROLLBACK"), "ROLLBACK");
+  EXPECT_EQ(Run("SELECT 1"), "1\n");
+}
+
+TEST_F(SessionTest, SavepointsUndoWhatFollowsThem) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+  Run("BEGIN");
+  Run("INSERT INTO t VALUES (1)");
+  Run("SAVEPOINT a");
+  Run("INSERT INTO t VALUES (2)");
+  Run("CREATE TABLE u (id INTEGER PRIMARY KEY)");
+  EXPECT_EQ(Run("SELECT 1 / 0").substr(0, 11), "ERROR 22012");
+  EXPECT_EQ(Run("ROLLBACK TO SAVEPOINT a"), "ROLLBACK");
+  EXPECT_EQ(Run("SELECT * FROM t"), "1\n");
+  EXPECT_EQ(Run("SELECT * FROM u").substr(0, 11), "ERROR 42P01");
+  Run("ROLLBACK TO SAVEPOINT a");
+  EXPECT_EQ(Run("COMMIT"), "COMMIT");
+  EXPECT_EQ(Run("SELECT * FROM t"), "1\n");
+}
+
+TEST_F(SessionTest, DdlIsTransactional) {
+  Run("BEGIN");
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+  Run("INSERT INTO t VALUES (1)");
+  const auto other = database_->NewSession();
+  EXPECT_EQ(Run(*other, "SELECT * FROM t").substr(0, 11), "ERROR 42P01");
+  Run("COMMIT");
+  EXPECT_EQ(Run(*other, "SELECT * FROM t"), "1\n");
+  Run("BEGIN");
+  Run("DROP TABLE t");
+  EXPECT_EQ(Run("SELECT * FROM t").substr(0, 11), "ERROR 42P01");
+  Run("ROLLBACK");
+  EXPECT_EQ(Run("SELECT * FROM t"), "1\n");
+}
+
+TEST_F(SessionTest, SnapshotsAreStableAndTheFirstCommitterWins) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
+  Run("INSERT INTO t VALUES (1, 10)");
+  const auto other = database_->NewSession();
+  Run("BEGIN");
+  EXPECT_EQ(Run("SELECT n FROM t"), "10\n");
+  EXPECT_EQ(Run(*other, "UPDATE t SET n = 20"), "UPDATE 1");
+  EXPECT_EQ(Run("SELECT n FROM t"), "10\n");
+  EXPECT_EQ(Run("UPDATE t SET n = n + 1"), "ERROR 40001: could not serialize access due to concurrent update");
+  Run("ROLLBACK");
+  EXPECT_EQ(Run("SELECT n FROM t"), "20\n");
+}
+
+TEST_F(SessionTest, ReadCommittedSeesEachCommit) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
+  Run("INSERT INTO t VALUES (1, 10)");
+  const auto other = database_->NewSession();
+  Run("BEGIN ISOLATION LEVEL READ COMMITTED");
+  EXPECT_EQ(Run("SELECT n FROM t"), "10\n");
+  Run(*other, "UPDATE t SET n = 20");
+  EXPECT_EQ(Run("SELECT n FROM t"), "20\n");
+  EXPECT_EQ(Run("UPDATE t SET n = n + 1"), "UPDATE 1");
+  EXPECT_EQ(Run("COMMIT"), "COMMIT");
+  EXPECT_EQ(Run("SELECT n FROM t"), "21\n");
+}
+
+TEST_F(SessionTest, SerializableIsRefusedNotWeakened) {
+  EXPECT_EQ(Run("BEGIN ISOLATION LEVEL SERIALIZABLE").substr(0, 11), "ERROR 0A000");
+}
+
+TEST_F(SessionTest, ReadOnlyTransactionsRefuseWrites) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+  Run("BEGIN READ ONLY");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (1)"), "ERROR 25006: cannot execute INSERT in a read-only transaction");
+  Run("ROLLBACK");
+}
+
+TEST_F(SessionTest, EverythingIsThereAfterARestart) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, code TEXT UNIQUE)");
+  Run("CREATE INDEX t_code_id ON t (code, id)");
+  Run("INSERT INTO t SELECT g, 'code ' || g FROM generate_series(1, 1000) AS s(g)");
+  Run("DELETE FROM t WHERE id % 2 = 0");
+  Reopen();
+  EXPECT_TRUE(database_->clean_start());
+  EXPECT_EQ(Run("SELECT count(*), min(id), max(id) FROM t"), "500|1|999\n");
+  EXPECT_EQ(Run("SELECT id FROM t WHERE code = 'code 77'"), "77\n");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (1001, 'code 77')").substr(0, 11), "ERROR 23505");
+}
+
+TEST_F(SessionTest, AnIndexHoldsRowsFromBeforeAndAfter) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
+  Run("INSERT INTO t SELECT g, g % 7 FROM generate_series(1, 700) AS s(g)");
+  EXPECT_EQ(Run("CREATE INDEX t_n ON t (n)"), "CREATE INDEX");
+  Run("INSERT INTO t VALUES (701, 3)");
+  Run("UPDATE t SET n = 3 WHERE id = 1");
+  EXPECT_EQ(Run("SELECT count(*) FROM t WHERE n = 3"), "102\n");
+  EXPECT_EQ(Run("CREATE UNIQUE INDEX t_n_unique ON t (n)").substr(0, 11), "ERROR 23505");
+  EXPECT_EQ(Run("SELECT count(*) FROM t WHERE n = 3"), "102\n");
+}
+
+TEST_F(SessionTest, UniqueLetsManyNullsIn) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, code TEXT UNIQUE)");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (1, NULL), (2, NULL)"), "INSERT 2");
+}
+
+TEST_F(SessionTest, TablesWithoutAPrimaryKeyKeepEqualRows) {
+  Run("CREATE TABLE t (n INTEGER)");
+  Run("INSERT INTO t VALUES (1), (1)");
+  Reopen();
+  Run("INSERT INTO t VALUES (1)");
+  EXPECT_EQ(Run("SELECT count(*) FROM t"), "3\n");
+  EXPECT_EQ(Run("DELETE FROM t"), "DELETE 3");
+}
+
+TEST_F(SessionTest, UpsertTakesTheExistingRow) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
+  Run("INSERT INTO t VALUES (1, 1)");
+  EXPECT_EQ(
+      Run("INSERT INTO t VALUES (1, 5), (2, 5) ON CONFLICT (id) DO UPDATE SET n = t.n + excluded.n RETURNING id, n"),
+      "1|6\n2|5\n");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (1, 9), (3, 9) ON CONFLICT DO NOTHING"), "INSERT 1");
+  EXPECT_EQ(Run("SELECT * FROM t ORDER BY id"), "1|6\n2|5\n3|9\n");
+}
+
+TEST_F(SessionTest, GuardedDivisionsRaiseNothing) {
+  EXPECT_EQ(Run("SELECT CASE WHEN g = 0 THEN -1 ELSE 10 / g END FROM generate_series(0, 2) AS s(g)"), "-1\n10\n5\n");
+  EXPECT_EQ(Run("SELECT count(*) FROM generate_series(0, 5) AS s(g) WHERE g <> 0 AND 10 / g > 2"), "3\n");
+}
+
+TEST_F(SessionTest, ParametersTakeTheirTypeFromTheStatement) {
+  Run("CREATE TABLE t (id BIGINT PRIMARY KEY, name TEXT)");
+  EXPECT_EQ(Run("INSERT INTO t VALUES ($1, $2)", {type::Datum::Int(7), type::Datum::Bytes("seven")}), "INSERT 1");
+  EXPECT_EQ(Run("SELECT name FROM t WHERE id = $1", {type::Datum::Int(7)}), "seven\n");
+}
+
+TEST_F(SessionTest, GroupsJoinsAndSubqueries) {
+  Run("CREATE TABLE a (id INTEGER PRIMARY KEY, n INTEGER)");
+  Run("CREATE TABLE b (id INTEGER PRIMARY KEY, a_id INTEGER)");
+  Run("INSERT INTO a VALUES (1, 10), (2, 20), (3, 30)");
+  Run("INSERT INTO b VALUES (1, 1), (2, 1), (3, 2), (4, NULL)");
+  EXPECT_EQ(Run("SELECT a.id, count(b.id) FROM a LEFT JOIN b ON b.a_id = a.id GROUP BY a.id ORDER BY a.id"),
+            "1|2\n2|1\n3|0\n");
+  EXPECT_EQ(Run("SELECT b.id, a.n FROM a RIGHT JOIN b ON b.a_id = a.id ORDER BY b.id"), "1|10\n2|10\n3|20\n4|NULL\n");
+  EXPECT_EQ(Run("SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.a_id = a.id) ORDER BY id"), "1\n2\n");
+  EXPECT_EQ(Run("SELECT id FROM a WHERE id NOT IN (SELECT a_id FROM b WHERE a_id IS NOT NULL)"), "3\n");
+  EXPECT_EQ(Run("SELECT (SELECT max(n) FROM a)"), "30\n");
+  EXPECT_EQ(Run("SELECT n / 20 AS k, sum(n) FROM a GROUP BY k HAVING count(*) > 1"), "1|50\n");
+  EXPECT_EQ(Run("SELECT id FROM a UNION SELECT id FROM b ORDER BY id"), "1\n2\n3\n4\n");
+  EXPECT_EQ(Run("SELECT id FROM b EXCEPT SELECT id FROM a"), "4\n");
+}
+
+TEST_F(SessionTest, OutcomesOfIdempotentCallsAreKept) {
+  ASSERT_TRUE(session_->Begin({}).ok());
+  auto found = session_->FindOutcome("user", "key", "print");
+  ASSERT_TRUE(found.ok());
+  EXPECT_FALSE(found->has_value());
+  ASSERT_TRUE(session_->StoreOutcome("user", "key", "print", "answer").ok());
+  ASSERT_TRUE(session_->Commit({}).ok());
+  Reopen();
+  ASSERT_TRUE(session_->Begin({}).ok());
+  found = session_->FindOutcome("user", "key", "print");
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->value_or(""), "answer");
+  EXPECT_EQ(session_->FindOutcome("user", "key", "other").sqlstate(), "22023");
+  session_->Rollback();
+}
+
+TEST_F(SessionTest, SettingsEndAsTheyShould) {
+  EXPECT_EQ(Run("SET statement_timeout = '2s'"), "SET");
+  Run("BEGIN");
+  Run("SET LOCAL statement_timeout = '5s'");
+  EXPECT_EQ(Run("SHOW statement_timeout"), "5s\n");
+  Run("COMMIT");
+  EXPECT_EQ(Run("SHOW statement_timeout"), "2s\n");
+  Run("BEGIN");
+  Run("SET statement_timeout = '9s'");
+  Run("ROLLBACK");
+  EXPECT_EQ(Run("SHOW statement_timeout"), "2s\n");
+  EXPECT_EQ(Run("SET nonsense = 1").substr(0, 11), "ERROR 42704");
+}
+
+TEST_F(SessionTest, MemoryIsBounded) {
+  options_.statement_memory_bytes_max = 1 << 20;
+  Reopen();
+  EXPECT_EQ(Run("SELECT g FROM generate_series(1, 1000000) AS s(g) ORDER BY g DESC").substr(0, 11), "ERROR 53200");
+  EXPECT_EQ(Run("SELECT count(*) FROM generate_series(1, 1000000) AS s(g)"), "1000000\n");
+}
+
+}  // namespace
+}  // namespace sisal::db
