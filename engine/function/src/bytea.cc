@@ -56,7 +56,7 @@ std::string ToEscape(Bytes bytes) {
 
 constexpr char kBase64Digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-// RFC 2045: a line has at most 76 characters.
+// RFC 2045: a newline ends each line of 76 characters, the last one too.
 std::string ToBase64(Bytes bytes) {
   std::string text;
   size_t line = 0;
@@ -64,12 +64,12 @@ std::string ToBase64(Bytes bytes) {
     uint32_t group = 0;
     const size_t count = std::min<size_t>(3, bytes.size() - i);
     for (size_t j = 0; j < 3; ++j) group = group << 8 | (j < count ? static_cast<uint8_t>(bytes[i + j]) : 0);
+    for (size_t j = 0; j < 4; ++j) text.push_back(j <= count ? kBase64Digits[group >> (18 - 6 * j) & 63] : '=');
+    line += 4;
     if (line == 76) {
       text.push_back('\n');
       line = 0;
     }
-    for (size_t j = 0; j < 4; ++j) text.push_back(j <= count ? kBase64Digits[group >> (18 - 6 * j) & 63] : '=');
-    line += 4;
   }
   return text;
 }
@@ -129,20 +129,21 @@ Result<std::string> FromHex(Bytes text) {
 Result<std::string> FromBase64(Bytes text) {
   std::string bytes;
   uint32_t group = 0;
-  int digits = 0, padding = 0;
+  int digits = 0;
+  int group_bytes = 3;  // once padding was seen it stays as it is, as in PostgreSQL
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (IsSpace(c)) continue;
     uint32_t value = 0;
     if (c == '=') {
       // Only the last two of a group may be padding.
-      if (padding == 0) {
+      if (group_bytes == 3) {
         if (digits < 2) return Error("22023", "unexpected \"=\" while decoding base64 sequence");
-        padding = digits == 2 ? 2 : 1;
+        group_bytes = digits - 1;
       }
     } else {
       const char* const found = std::char_traits<char>::find(kBase64Digits, 64, c);
-      if (found == nullptr || padding != 0) {
+      if (found == nullptr) {
         return Error("22023", "invalid symbol \"" + Symbol(text, i) + "\" found while decoding base64 sequence");
       }
       value = static_cast<uint32_t>(found - kBase64Digits);
@@ -150,8 +151,8 @@ Result<std::string> FromBase64(Bytes text) {
     group = group << 6 | value;
     if (++digits < 4) continue;
     bytes.push_back(static_cast<char>(group >> 16));
-    if (padding < 2) bytes.push_back(static_cast<char>(group >> 8));
-    if (padding < 1) bytes.push_back(static_cast<char>(group));
+    if (group_bytes > 1) bytes.push_back(static_cast<char>(group >> 8));
+    if (group_bytes > 2) bytes.push_back(static_cast<char>(group));
     group = 0;
     digits = 0;
   }

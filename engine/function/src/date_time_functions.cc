@@ -76,19 +76,24 @@ void RegisterExtract(Registry& registry) {
       Volatility::kStable;
 }
 
+// An infinite timestamp is truncated to itself, whatever the field.
+int64_t Truncate(Env& env, type::TypeId id, Bytes field, int64_t timestamp, int32_t offset_seconds) {
+  if (type::IsInfinite(timestamp)) return timestamp;
+  return Give(env, TruncateTimestamp(id, field, timestamp, offset_seconds));
+}
 int64_t TruncateInZone(Env& env, Bytes field, int64_t timestamp, Bytes zone) {
   const Result<int32_t> offset = type::ParseTimeZone(zone);
   if (!offset.ok()) return env.Fail(offset.error());
-  return Give(env, TruncateTimestamp(kTimestampTz, field, timestamp, *offset));
+  return Truncate(env, kTimestampTz, field, timestamp, *offset);
 }
 
 void RegisterTruncation(Registry& registry) {
-  registry.Scalar("date_trunc", {kText, kTimestamp}, kTimestamp, Map<[](Env& env, Bytes field, int64_t timestamp) {
-                    return Give(env, TruncateTimestamp(kTimestamp, field, timestamp));
-                  }>);
+  registry.Scalar(
+      "date_trunc", {kText, kTimestamp}, kTimestamp,
+      Map<[](Env& env, Bytes field, int64_t timestamp) { return Truncate(env, kTimestamp, field, timestamp, 0); }>);
   registry
       .Scalar("date_trunc", {kText, kTimestampTz}, kTimestampTz, Map<[](Env& env, Bytes field, int64_t timestamp) {
-                return Give(env, TruncateTimestamp(kTimestampTz, field, timestamp, Offset(env)));
+                return Truncate(env, kTimestampTz, field, timestamp, Offset(env));
               }>)
       .volatility = Volatility::kStable;
   registry
@@ -102,11 +107,29 @@ void RegisterTruncation(Registry& registry) {
                   }>);
 }
 
+int64_t MakeTime(Env& env, int64_t hour, int64_t minute, double second) {
+  if (std::isnan(second)) {
+    char text[64];
+    snprintf(text, sizeof(text), "time field value out of range: %d:%02d:NaN", static_cast<int>(hour),
+             static_cast<int>(minute));
+    return env.Fail("22008", text);
+  }
+  return Give(env, type::MakeTime(hour, minute, second));
+}
+
 int64_t MakeTimestamp(Env& env, int64_t year, int64_t month, int64_t day, int64_t hour, int64_t minute, double second) {
   const int64_t date = Give(env, type::MakeDate(year, month, day));
-  const int64_t time = Give(env, type::MakeTime(hour, minute, second));
-  const int64_t midnight = Give(env, type::DateToTimestamp(date));
-  return env.failed() ? 0 : Give(env, type::AddInterval(midnight, Interval{time, 0, 0}));
+  const int64_t time = MakeTime(env, hour, minute, second);
+  if (env.failed()) return 0;
+  const __int128 timestamp = static_cast<__int128>(date) * type::kMicrosPerDay + time;
+  if (timestamp < type::kMinTimestamp || timestamp > type::kMaxTimestamp) {
+    char text[96];
+    snprintf(text, sizeof(text), "timestamp out of range: %lld-%02lld-%02lld %lld:%02lld:%02g",
+             static_cast<long long>(year), static_cast<long long>(month), static_cast<long long>(day),
+             static_cast<long long>(hour), static_cast<long long>(minute), second);
+    return env.Fail("22008", text);
+  }
+  return static_cast<int64_t>(timestamp);
 }
 
 int64_t LocalInZone(Env& env, int64_t local, Bytes zone) {
@@ -177,10 +200,9 @@ void RegisterMakers(Registry& registry) {
                   Map<[](Env& env, int64_t year, int64_t month, int64_t day) {
                     return Give(env, type::MakeDate(year, month, day));
                   }>);
-  registry.Scalar("make_time", {kInteger, kInteger, kDouble}, kTime,
-                  Map<[](Env& env, int64_t hour, int64_t minute, double second) {
-                    return Give(env, type::MakeTime(hour, minute, second));
-                  }>);
+  registry.Scalar(
+      "make_time", {kInteger, kInteger, kDouble}, kTime,
+      Map<[](Env& env, int64_t hour, int64_t minute, double second) { return MakeTime(env, hour, minute, second); }>);
   registry.Scalar("make_timestamp", {kInteger, kInteger, kInteger, kInteger, kInteger, kDouble}, kTimestamp,
                   Map<[](Env& env, int64_t year, int64_t month, int64_t day, int64_t hour, int64_t minute,
                          double second) { return MakeTimestamp(env, year, month, day, hour, minute, second); }>);

@@ -3,8 +3,8 @@
 
 #include "kernel.h"
 #include "like.h"
-#include "regex.h"
 #include "registry.h"
+#include "regular_expression.h"
 #include "utf8.h"
 
 namespace sisal::function {

@@ -65,6 +65,7 @@ Registry MakeRegistry() {
   RegisterUuidFunctions(registry);
   RegisterDateTimeOperators(registry);
   RegisterDateTimeFunctions(registry);
+  RegisterToCharFunctions(registry);
   RegisterSessionFunctions(registry);
   RegisterNumberCasts(registry);
   RegisterTextCasts(registry);

@@ -67,6 +67,7 @@ void RegisterByteaFunctions(Registry& registry);
 void RegisterUuidFunctions(Registry& registry);
 void RegisterDateTimeOperators(Registry& registry);
 void RegisterDateTimeFunctions(Registry& registry);
+void RegisterToCharFunctions(Registry& registry);
 void RegisterSessionFunctions(Registry& registry);
 void RegisterNumberCasts(Registry& registry);
 void RegisterTextCasts(Registry& registry);

@@ -89,7 +89,7 @@ size_t OffsetForLeft(Text text, int64_t count) {
   return length + count <= 0 ? 0 : OffsetOfCharacter(text, static_cast<uint64_t>(length + count));
 }
 Text Left(Text text, int64_t count) { return text.substr(0, OffsetForLeft(text, count)); }
-Text Right(Text text, int64_t count) { return text.substr(OffsetForLeft(text, -count)); }
+Text Right(Text text, int64_t count) { return count == 0 ? Text() : text.substr(OffsetForLeft(text, -count)); }
 
 Text Reverse(Env& env, Text text) {
   char* const place = static_cast<char*>(env.arena.Allocate(text.size() + 1, 1));
@@ -127,7 +127,7 @@ Text SplitPart(Env& env, Text text, Text separator, int64_t field) {
 int64_t Ascii(Text text) { return text.empty() ? 0 : CodePointOf(TakeCharacter(text)); }
 
 Text Chr(Env& env, int64_t code) {
-  if (code < 0) return env.Fail("54000", "character number must be positive");
+  if (code < 0) return env.Fail("22023", "character number must be positive");
   if (code == 0) return env.Fail("54000", "null character not permitted");
   if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) {
     return env.Fail("54000", (code > 0x10FFFF ? "requested character too large for encoding: "

@@ -10,8 +10,8 @@ namespace {
 using enum type::TypeId;
 using Text = std::string_view;
 
-// PostgreSQL's limit of one value.
-constexpr size_t kValueBytesMax = (size_t{1} << 30) - 1;
+// PostgreSQL's limit of one value, without its length word.
+constexpr size_t kValueBytesMax = (size_t{1} << 30) - 5;
 
 Failed TooLong(Env& env) { return env.Fail("54000", "requested length too large"); }
 
@@ -33,6 +33,13 @@ Text TrimRight(Text text, Text characters) {
 }
 Text Trim(Text text, Text characters) { return TrimRight(TrimLeft(text, characters), characters); }
 
+// Repeats `text` up to `size`, a multiple of its length, doubling what is there.
+void FillWith(Text text, char* place, size_t size) {
+  if (size == 0) return;
+  std::memcpy(place, text.data(), text.size());
+  for (size_t done = text.size(); done < size; done *= 2) std::memcpy(place + done, place, std::min(done, size - done));
+}
+
 // The padding that brings `text` to `length` characters; cuts `text` if that has more.
 Text PaddingFor(Env& env, Text& text, int64_t length, Text fill) {
   const auto wanted = static_cast<size_t>(std::max<int64_t>(length, 0));
@@ -42,13 +49,13 @@ Text PaddingFor(Env& env, Text& text, int64_t length, Text fill) {
     return {};
   }
   if (fill.empty()) return {};
+  if (wanted > kValueBytesMax / 4) return TooLong(env);  // 4: the longest character, as PostgreSQL reckons
   const size_t fill_count = CharacterCount(fill);
   const size_t whole = (wanted - present) / fill_count;
   const Text part = fill.substr(0, OffsetOfCharacter(fill, (wanted - present) % fill_count));
   const size_t size = whole * fill.size() + part.size();
-  if (size > kValueBytesMax) return TooLong(env);
   char* const place = static_cast<char*>(env.arena.Allocate(size, 1));
-  for (size_t i = 0; i < whole; ++i) std::memcpy(place + i * fill.size(), fill.data(), fill.size());
+  FillWith(fill, place, whole * fill.size());
   std::memcpy(place + whole * fill.size(), part.data(), part.size());
   return {place, size};
 }
@@ -74,7 +81,7 @@ Text Repeat(Env& env, Text text, int64_t count) {
   if (static_cast<size_t>(count) > kValueBytesMax / text.size()) return TooLong(env);
   const size_t size = text.size() * static_cast<size_t>(count);
   char* const place = static_cast<char*>(env.arena.Allocate(size, 1));
-  for (size_t at = 0; at < size; at += text.size()) std::memcpy(place + at, text.data(), text.size());
+  FillWith(text, place, size);
   return {place, size};
 }
 

@@ -28,6 +28,14 @@ const Function* FindOperator(std::string_view name, const std::vector<type::Type
 
 class FunctionTest : public ::testing::Test {
  protected:
+  FunctionTest() {
+    context_.transaction_start_micros = 1'700'000'000'123'456;
+    context_.statement_start_micros = 1'700'000'000'500'000;
+    context_.clock = &SystemClock();
+    context_.random = &random_;
+    context_.user = "ada";
+    context_.server_version = "1.2";
+  }
   Datum CallWithoutArguments(std::string_view name) {
     const Function* function = FindFunction(name, {});
     Vector out = type::MakeVector(function->result, 1, arena_);
@@ -52,12 +60,7 @@ class FunctionTest : public ::testing::Test {
 
   Arena arena_;
   Random random_{7};
-  Context context_{.transaction_start_micros = 1'700'000'000'123'456,
-                   .statement_start_micros = 1'700'000'000'500'000,
-                   .clock = &SystemClock(),
-                   .random = &random_,
-                   .user = "ada",
-                   .server_version = "1.2"};
+  Context context_;
 };
 
 TEST_F(FunctionTest, NoTwoOverloadsTakeTheSameArguments) {
@@ -177,7 +180,7 @@ TEST_F(FunctionTest, StringAggSkipsNullValuesAndKeepsOrderInMerges) {
   const Vector args[] = {values, delimiters};
   alignas(16) char states[2][64] = {};
   ASSERT_LE(string_agg->state_bytes, 64u);
-  char* const targets[] = {states[0], states[0], states[1], states[1]};
+  const std::vector<char*> targets{states[0], states[0], states[1], states[1]};
   ASSERT_OK(string_agg->update(Call{args, {nullptr, 4}, 4, arena_, context_}, targets));
   ASSERT_OK(string_agg->merge(states[1], states[0], arena_));
   Vector out = type::MakeVector(kText, 1, arena_);

@@ -138,7 +138,7 @@ class Runner {
       if (cast->kernel != nullptr) {
         answer = RunKernel(cast->kernel, true, to.id, {argument});
         if (to == SqlType(to.id) || answer == "NULL" || answer.starts_with("ERROR")) return answer;
-        argument.value = *ParseText(to.id, answer, context_.text);
+        argument = {SqlType(to.id), *ParseText(to.id, answer, context_.text)};
       }
     }
     applied_type_ = to;
@@ -213,7 +213,10 @@ class Runner {
     for (const Aggregate* aggregate : FindAggregates(name)) {
       if (aggregate->arguments != std::vector{type.id}) continue;
       const std::string whole = RunAggregate(*aggregate, column, rows, false);
-      EXPECT_EQ(RunAggregate(*aggregate, column, rows, true), whole) << "in two parts";
+      // Sums of floats depend on their order.
+      if (aggregate->result != type::TypeId::kReal && aggregate->result != type::TypeId::kDouble) {
+        EXPECT_EQ(RunAggregate(*aggregate, column, rows, true), whole) << "in two parts";
+      }
       return whole;
     }
     return "no such aggregate";
@@ -292,7 +295,8 @@ TEST_P(KernelCasesTest, AnswersAsPostgres) {
   EXPECT_GT(cases, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, KernelCasesTest, ::testing::Values("number", "text", "date_time", "cast", "aggregate"),
+INSTANTIATE_TEST_SUITE_P(Files, KernelCasesTest,
+                         ::testing::Values("number", "text", "date_time", "cast", "aggregate", "to_char"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "regex.h"
+#include "regular_expression.h"
 
 #include <re2/re2.h>
 

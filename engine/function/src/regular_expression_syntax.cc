@@ -1,7 +1,7 @@
 // PostgreSQL's advanced regular expressions (manual, section 9.7.3) rewritten in RE2's syntax.
 #include <cstdio>
 
-#include "regex.h"
+#include "regular_expression.h"
 #include "utf8.h"
 
 namespace sisal::function {
@@ -129,7 +129,8 @@ class Translator {
       open = true;
       if (!rest_.empty() && IsDigit(rest_[0])) number(counts[1]);
     }
-    if (rest_.empty() || rest_[0] != '}') return Invalid("invalid repetition count(s)");
+    if (rest_.empty()) return Invalid("braces {} not balanced");
+    if (rest_[0] != '}') return Invalid("invalid repetition count(s)");
     Take();
     if (counts[0] > 255 || counts[1] > 255 || (counts[1] >= 0 && counts[0] > counts[1])) {
       return Invalid("invalid repetition count(s)");
