@@ -33,6 +33,8 @@ Verdict Shell::Run(LineSource& source) {
       entry.clear();
       continue;
     }
+    // A Ctrl-C before, while names were looked up for a completion, does not concern this line.
+    if (source.interactive()) client_.interrupts().TakePending();
     splitter.Feed(line);
     error_prefix_ = source.ErrorPrefix();
     entry += line;
