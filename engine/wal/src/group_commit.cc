@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "sisal/base/check.h"
 #include "sisal/base/log.h"
@@ -20,6 +21,11 @@ constexpr Duration kBackgroundSyncDelay = std::chrono::milliseconds(50);
 // An earlier record is copied in microseconds, unless the kernel has taken its thread off the processor.
 constexpr int kYieldsBeforeSleep = 64;
 constexpr Duration kHoleSleep = std::chrono::microseconds(50);
+// How long a leader waits for those whom the last flush has woken, as a part of that flush's time; halved while they do
+// not come, and tried again after some flushes.
+constexpr int kPatienceFraction = 2;
+constexpr Duration kPatienceMax = std::chrono::microseconds(200);
+constexpr int kFlushesUntilPatientAgain = 256;
 
 size_t Pow2Bucket(uint64_t value, size_t bucket_count) {
   return std::min<size_t>(value <= 1 ? 0 : std::bit_width(value - 1), bucket_count - 1);
@@ -75,9 +81,22 @@ Error GroupCommit::FailureFor(Lsn upto) const {
   return Error{"58030", "the log has failed, no more writes until a restart: " + failure_};
 }
 
+Lsn GroupCommit::Gather(Promise promise) {
+  Lsn target = ring_.AdvanceCompleted(records_pending_);
+  if (promise == Promise::kWritten || records_pending_ >= records_expected_) return target;
+  const Instant deadline = clock_.Now() + patience_;
+  while (records_pending_ < records_expected_ && clock_.Now() < deadline) {
+    io::Yield();
+    target = ring_.AdvanceCompleted(records_pending_);
+  }
+  const bool were_most_back = 2 * (records_pending_ - records_left_) >= records_expected_ - records_left_;
+  patience_ = were_most_back ? patience_ : patience_ / 2;
+  return target;
+}
+
 bool GroupCommit::Lead(Promise promise) {
-  uint64_t record_count = 0;
-  const Lsn target = ring_.AdvanceCompleted(record_count);
+  const Lsn target = Gather(promise);
+  const uint64_t record_count = std::exchange(records_pending_, 0);
   latch_.lock();
   const Lsn written_before = written();
   const bool must_sync = promise == Promise::kDurable;
@@ -99,6 +118,13 @@ bool GroupCommit::Lead(Promise promise) {
     return true;
   }
 
+  ring_.AdvanceCompleted(records_pending_);
+  records_left_ = records_pending_;
+  records_expected_ = records_left_ + record_count;
+  if (++flushes_since_patient_ >= kFlushesUntilPatientAgain || patience_ > elapsed / kPatienceFraction) {
+    flushes_since_patient_ = 0;
+    patience_ = std::min<Duration>(elapsed / kPatienceFraction, kPatienceMax);
+  }
   latch_.lock();
   records_flushed_ = records_completed_;
   if (durable() == target) AccountSync(records_flushed_, elapsed);

@@ -61,6 +61,9 @@ class GroupCommit {
   // Flushes all that is whole. False: there was nothing, because an earlier record is still being copied. Suspends.
   // Requires: leading_ was set by the caller. Clears it.
   bool Lead(Promise promise);
+  // Takes up what is whole, and gives those whom the last flush has woken a moment to come back with their next
+  // records: else the committers fall into two groups that take turns, each flush half empty. Suspends.
+  Lsn Gather(Promise promise);
   Status Write(Lsn to);
   Status WriteRange(io::File& file, Lsn segment_start, Lsn from, Lsn to);
   Status SyncCurrent();
@@ -76,7 +79,13 @@ class GroupCommit {
   LogRing& ring_;
   const Clock& clock_;
   FlushListener& listener_;
-  AlignedBuffer staging_;  // the leader's
+  // The leader's:
+  AlignedBuffer staging_;
+  uint64_t records_pending_ = 0;   // taken up, not yet in a flush
+  uint64_t records_left_ = 0;      // of them, when the last flush ended
+  uint64_t records_expected_ = 0;  // them, and one from each that the last flush has woken
+  Duration patience_{0};
+  int flushes_since_patient_ = 0;
 
   mutable io::SpinLatch latch_;                    // guards all below; the atomics are written under it, read without
   std::deque<std::shared_ptr<Segment>> segments_;  // front: the one that is written to

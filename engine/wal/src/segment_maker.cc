@@ -64,7 +64,7 @@ void SegmentMaker::Run() {
     const bool failed_before = last_error_ != nullptr;
     latch_.unlock();
     Status made = MakeOne();
-    if (!made.ok() && !failed_before) {
+    if (!made.ok() && !failed_before && made.sqlstate() != "57P01") {
       sisal::Log(LogLevel::kWarning, "log: no room for another segment: " + made.ToString());
     }
     latch_.lock();
