@@ -26,7 +26,7 @@ enum class Outcome : uint8_t { kOk, kMalformed, kOutOfRange, kOutOfRangeMonthDay
 
 class Decoder {
  public:
-  explicit Decoder(const TextSettings& settings) : settings_(settings) {}
+  Decoder(TypeId type, const TextSettings& settings) : time_only_(type == TypeId::kTime), settings_(settings) {}
 
   Outcome Run(std::string_view text);
   bool Has(uint32_t parts) const { return (seen_ & parts) == parts; }
@@ -57,6 +57,7 @@ class Decoder {
   Outcome SetDay(int64_t days, uint32_t more = 0);
   Outcome Finish();
 
+  const bool time_only_;  // a number without a date is a time
   const TextSettings& settings_;
   uint32_t seen_ = 0;
   int64_t year_ = 0, month_ = 0, day_ = 0, day_of_year_ = 0;
@@ -100,6 +101,7 @@ Outcome Decoder::DecodeField(const DateTimeField& field) {
       const size_t point = field.text.find('.');
       const size_t whole = std::min(point, field.text.size());
       if (after_time_mark) return DecodeRunTogether(field.text, true);
+      if (time_only_ && (seen_ & kDatePart) == 0) return DecodeRunTogether(field.text, true);
       const bool has_date = Has(kMonth | kDay) || Has(kDayOfYear);
       if (point != std::string::npos && (seen_ & kDatePart) == 0) return DecodeDate(field.text);
       if (point != std::string::npos && whole > 2) return DecodeRunTogether(field.text, has_date && Has(kYear));
@@ -155,9 +157,10 @@ Outcome Decoder::SetDay(int64_t days, uint32_t more) {
 
 // A date, a time zone's name, or hhmmss-zz.
 Outcome Decoder::DecodeDateOrZone(std::string_view text) {
-  if (!Has(kMonth | kDay))
-    return IsLetter(text[0]) && text.find_first_of("0123456789") == std::string_view::npos ? SetZone(text)
-                                                                                           : DecodeDate(text);
+  if (!Has(kMonth | kDay) && !(time_only_ && Has(kTimePart))) {
+    const bool has_digits = text.find_first_of("0123456789") != std::string_view::npos;
+    return IsLetter(text[0]) && !has_digits ? SetZone(text) : DecodeDate(text);
+  }
   if (!IsDigit(text[0])) return SetZone(text);
   const size_t dash = text.find('-');
   if (Has(kTimePart) || dash == std::string_view::npos) return Outcome::kMalformed;
@@ -207,8 +210,8 @@ Outcome Decoder::DecodeDate(std::string_view text) {
     if (part.empty()) continue;
     if (const Outcome outcome = DecodeNumber(part, with_text_month); outcome != Outcome::kOk) return outcome;
   }
-  const bool whole = Has(kDatePart) || Has(kYear | kDayOfYear);
-  return whole ? Outcome::kOk : Outcome::kMalformed;
+  // Only a time zone may have gone before.
+  return (seen_ & ~uint32_t{kDayOfYear | kZonePart}) == kDatePart ? Outcome::kOk : Outcome::kMalformed;
 }
 
 // One number of a date, by what is known before it; DateStyle's order is month, day, year.
@@ -319,7 +322,7 @@ Outcome Decoder::DecodeWord(std::string_view text) {
     case WordKind::kDayOfWeek:
       return Mark(kDayOfWeekPart);
     case WordKind::kTimeMark:
-      if (!Has(kDatePart)) return Outcome::kMalformed;
+      if (!Has(kDatePart) || time_only_) return Outcome::kMalformed;
       after_time_mark_ = true;
       return Outcome::kOk;
     case WordKind::kJulianMark:
@@ -412,7 +415,7 @@ Error OutOfRange(std::string_view what, std::string_view text) {
 
 // Both timestamps: local time, not yet moved by an offset.
 Result<int64_t> DecodeTimestamp(TypeId type, std::string_view text, const TextSettings& settings) {
-  Decoder decoder(settings);
+  Decoder decoder(type, settings);
   Outcome outcome = decoder.Run(text);
   if (outcome == Outcome::kOk && !decoder.Has(kDatePart)) outcome = Outcome::kMalformed;
   if (outcome != Outcome::kOk) return MakeError(outcome, type, text, decoder);
@@ -427,7 +430,7 @@ Result<int64_t> DecodeTimestamp(TypeId type, std::string_view text, const TextSe
 }  // namespace
 
 Result<int64_t> ParseDate(std::string_view text, const TextSettings& settings) {
-  Decoder decoder(settings);
+  Decoder decoder(TypeId::kDate, settings);
   Outcome outcome = decoder.Run(text);
   if (outcome == Outcome::kOk && !decoder.Has(kDatePart)) outcome = Outcome::kMalformed;
   if (outcome != Outcome::kOk) return MakeError(outcome, TypeId::kDate, text, decoder);
@@ -437,7 +440,7 @@ Result<int64_t> ParseDate(std::string_view text, const TextSettings& settings) {
 }
 
 Result<int64_t> ParseTime(std::string_view text, const TextSettings& settings) {
-  Decoder decoder(settings);
+  Decoder decoder(TypeId::kTime, settings);
   Outcome outcome = decoder.Run(text);
   if (outcome == Outcome::kOk && (!decoder.Has(kTimePart) || decoder.is_infinite())) outcome = Outcome::kMalformed;
   if (outcome != Outcome::kOk) return MakeError(outcome, TypeId::kTime, text, decoder);

@@ -241,7 +241,7 @@ bool ParseClock(std::string_view text, int64_t& hours, int64_t& micros_of_hour, 
     const size_t end = std::min(text.find_first_of(":.", start), text.size());
     if (count == 3) return false;
     const std::string_view part = text.substr(start, end - start);
-    if (part.empty() && count == 2 && end == text.size()) break;  // "12:30:"
+    if (part.empty() && count > 0 && end == text.size()) break;  // "12:30:"
     if (!ParseDigits(part, parts[count])) return false;
     ++count;
     if (end == text.size()) break;
@@ -252,7 +252,7 @@ bool ParseClock(std::string_view text, int64_t& hours, int64_t& micros_of_hour, 
     }
     start = end + 1;
   }
-  if (count < 2) return false;
+  if (count < 2 && has_fraction) return false;
   if (count == 2 && has_fraction) {  // minutes and seconds
     parts[2] = parts[1];
     parts[1] = parts[0];

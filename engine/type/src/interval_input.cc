@@ -10,167 +10,88 @@
 namespace sisal::type {
 namespace {
 
-enum class Unit : uint8_t {
-  kNone,
-  kMicrosecond,
-  kMillisecond,
-  kSecond,
-  kMinute,
-  kHour,
-  kDay,
-  kWeek,
-  kMonth,
-  kYear,
-  kDecade,
-  kCentury,
-  kMillennium,
-  kAgo,
-};
-struct UnitName {
-  std::string_view text;
-  Unit unit;
-};
-constexpr UnitName kUnitNames[] = {
-    {"us", Unit::kMicrosecond},
-    {"usec", Unit::kMicrosecond},
-    {"usecond", Unit::kMicrosecond},
-    {"useconds", Unit::kMicrosecond},
-    {"usecs", Unit::kMicrosecond},
-    {"microsecond", Unit::kMicrosecond},
-    {"microseconds", Unit::kMicrosecond},
-    {"microsecon", Unit::kMicrosecond},
-    {"ms", Unit::kMillisecond},
-    {"msec", Unit::kMillisecond},
-    {"msecond", Unit::kMillisecond},
-    {"mseconds", Unit::kMillisecond},
-    {"msecs", Unit::kMillisecond},
-    {"millisecond", Unit::kMillisecond},
-    {"milliseconds", Unit::kMillisecond},
-    {"millisecon", Unit::kMillisecond},
-    {"s", Unit::kSecond},
-    {"sec", Unit::kSecond},
-    {"secs", Unit::kSecond},
-    {"second", Unit::kSecond},
-    {"seconds", Unit::kSecond},
-    {"m", Unit::kMinute},
-    {"min", Unit::kMinute},
-    {"mins", Unit::kMinute},
-    {"minute", Unit::kMinute},
-    {"minutes", Unit::kMinute},
-    {"h", Unit::kHour},
-    {"hr", Unit::kHour},
-    {"hrs", Unit::kHour},
-    {"hour", Unit::kHour},
-    {"hours", Unit::kHour},
-    {"d", Unit::kDay},
-    {"day", Unit::kDay},
-    {"days", Unit::kDay},
-    {"w", Unit::kWeek},
-    {"week", Unit::kWeek},
-    {"weeks", Unit::kWeek},
-    {"mon", Unit::kMonth},
-    {"mons", Unit::kMonth},
-    {"month", Unit::kMonth},
-    {"months", Unit::kMonth},
-    {"y", Unit::kYear},
-    {"yr", Unit::kYear},
-    {"yrs", Unit::kYear},
-    {"year", Unit::kYear},
-    {"years", Unit::kYear},
-    {"dec", Unit::kDecade},
-    {"decs", Unit::kDecade},
-    {"decade", Unit::kDecade},
-    {"decades", Unit::kDecade},
-    {"c", Unit::kCentury},
-    {"cent", Unit::kCentury},
-    {"century", Unit::kCentury},
-    {"centuries", Unit::kCentury},
-    {"mil", Unit::kMillennium},
-    {"mils", Unit::kMillennium},
-    {"millennia", Unit::kMillennium},
-    {"millennium", Unit::kMillennium},
-    {"ago", Unit::kAgo},
-};
-
-Unit FindUnit(std::string_view lower) {
-  for (const UnitName& name : kUnitNames) {
-    if (name.text == lower) return name.unit;
-  }
-  return Unit::kNone;
-}
+// Units of time that a number may have.
+bool IsUnit(DateField field) { return field <= DateField::kMillennium && field != DateField::kQuarter; }
 
 enum class Outcome : uint8_t { kOk, kMalformed, kFieldOverflow };
 
-// The parts as they are summed up; 64 bits until the end.
-struct Sums {
-  int64_t months = 0, days = 0, micros = 0;
+// The parts as they are summed up. Each Add returns false on overflow.
+class Sums {
+ public:
+  bool Add(DateField unit, int64_t value, double fraction) {
+    switch (unit) {
+      case DateField::kMicroseconds:
+        return AddMicros(value, fraction, 1);
+      case DateField::kMilliseconds:
+        return AddMicros(value, fraction, 1000);
+      case DateField::kSecond:
+        return AddMicros(value, fraction, kMicrosPerSecond);
+      case DateField::kMinute:
+        return AddMicros(value, fraction, 60 * kMicrosPerSecond);
+      case DateField::kHour:
+        return AddMicros(value, fraction, 3600 * kMicrosPerSecond);
+      case DateField::kDay:
+        return AddWhole(days_, value, 1) && AddDayFraction(fraction, 1);
+      case DateField::kWeek:
+        return AddWhole(days_, value, 7) && AddDayFraction(fraction, 7);
+      case DateField::kMonth:
+        return AddWhole(months_, value, 1) && AddDayFraction(fraction, 30);
+      case DateField::kYear:
+        return AddYears(value, fraction, 1);
+      case DateField::kDecade:
+        return AddYears(value, fraction, 10);
+      case DateField::kCentury:
+        return AddYears(value, fraction, 100);
+      case DateField::kMillennium:
+        return AddYears(value, fraction, 1000);
+      default:
+        return false;
+    }
+  }
 
-  // Adds value + fraction units of `micros_each`, rounded to the nearest microsecond.
+  bool Negate() {
+    for (int32_t* part : {&years_, &months_, &days_}) {
+      if (__builtin_sub_overflow(0, *part, part)) return false;
+    }
+    return !__builtin_sub_overflow(int64_t{0}, micros_, &micros_);
+  }
+
+  // False: the months do not fit.
+  bool Total(Interval& interval) const {
+    const int64_t months = int64_t{years_} * 12 + months_;
+    if (months < INT32_MIN || months > INT32_MAX) return false;
+    interval = {micros_, days_, static_cast<int32_t>(months)};
+    return true;
+  }
+
+ private:
+  static bool AddWhole(int32_t& part, int64_t value, int64_t each) {
+    int64_t whole;
+    return !__builtin_mul_overflow(value, each, &whole) && !__builtin_add_overflow(int64_t{part}, whole, &part);
+  }
+  // value + fraction units of `micros_each`; the fraction is rounded to the nearest microsecond.
   bool AddMicros(int64_t value, double fraction, int64_t micros_each) {
     int64_t whole;
-    if (__builtin_mul_overflow(value, micros_each, &whole) || __builtin_add_overflow(micros, whole, &micros))
-      return false;
+    if (__builtin_mul_overflow(value, micros_each, &whole)) return false;
+    if (__builtin_add_overflow(micros_, whole, &micros_)) return false;
     const double rest = fraction * static_cast<double>(micros_each);
     int64_t part = static_cast<int64_t>(rest);
     const double remainder = rest - static_cast<double>(part);
     part += remainder > 0.5 ? 1 : remainder < -0.5 ? -1 : 0;
-    return !__builtin_add_overflow(micros, part, &micros);
-  }
-  bool AddDays(int64_t value, double fraction, int64_t days_each) {
-    int64_t whole;
-    if (__builtin_mul_overflow(value, days_each, &whole) || __builtin_add_overflow(days, whole, &days)) return false;
-    return AddDayFraction(fraction, days_each);
+    return !__builtin_add_overflow(micros_, part, &micros_);
   }
   bool AddDayFraction(double fraction, int64_t days_each) {
     const double rest = fraction * static_cast<double>(days_each);
     const int64_t part = static_cast<int64_t>(rest);
-    if (__builtin_add_overflow(days, part, &days)) return false;
-    return AddMicros(0, rest - static_cast<double>(part), kMicrosPerDay);
-  }
-  bool AddMonths(int64_t value, double fraction) {
-    return !__builtin_add_overflow(months, value, &months) && AddDayFraction(fraction, 30);
+    return AddWhole(days_, part, 1) && AddMicros(0, rest - static_cast<double>(part), kMicrosPerDay);
   }
   bool AddYears(int64_t value, double fraction, int64_t years_each) {
-    int64_t whole;
-    if (__builtin_mul_overflow(value, years_each * 12, &whole) || __builtin_add_overflow(months, whole, &months)) {
-      return false;
-    }
-    const double part = std::rint(fraction * static_cast<double>(years_each) * 12);
-    return !__builtin_add_overflow(months, static_cast<int64_t>(part), &months);
+    const double months = std::rint(fraction * static_cast<double>(years_each) * 12);
+    return AddWhole(years_, value, years_each) && AddWhole(months_, static_cast<int64_t>(months), 1);
   }
 
-  bool Add(Unit unit, int64_t value, double fraction) {
-    switch (unit) {
-      case Unit::kMicrosecond:
-        return AddMicros(value, fraction, 1);
-      case Unit::kMillisecond:
-        return AddMicros(value, fraction, 1000);
-      case Unit::kSecond:
-        return AddMicros(value, fraction, kMicrosPerSecond);
-      case Unit::kMinute:
-        return AddMicros(value, fraction, 60 * kMicrosPerSecond);
-      case Unit::kHour:
-        return AddMicros(value, fraction, 3600 * kMicrosPerSecond);
-      case Unit::kDay:
-        return AddDays(value, fraction, 1);
-      case Unit::kWeek:
-        return AddDays(value, fraction, 7);
-      case Unit::kMonth:
-        return AddMonths(value, fraction);
-      case Unit::kYear:
-        return AddYears(value, fraction, 1);
-      case Unit::kDecade:
-        return AddYears(value, fraction, 10);
-      case Unit::kCentury:
-        return AddYears(value, fraction, 100);
-      case Unit::kMillennium:
-        return AddYears(value, fraction, 1000);
-      case Unit::kNone:
-      case Unit::kAgo:
-        break;
-    }
-    return false;
-  }
+  int32_t years_ = 0, months_ = 0, days_ = 0;
+  int64_t micros_ = 0;
 };
 
 // Reads a signed whole number off the front of `text`. False: none, or (overflow) too large.
@@ -196,23 +117,28 @@ bool ParseFraction(std::string_view text, double& fraction) {
   return true;
 }
 
+constexpr uint32_t BitOf(DateField unit) { return uint32_t{1} << static_cast<int>(unit); }
+// Seconds with a fraction stand for those, too.
+constexpr uint32_t kAllSeconds =
+    BitOf(DateField::kSecond) | BitOf(DateField::kMilliseconds) | BitOf(DateField::kMicroseconds);
+
 class VerboseDecoder {
  public:
   Outcome Run(std::string_view text, Sums& sums);
 
  private:
-  Outcome AddClock(std::string_view text, bool negative);
+  Outcome AddClock(std::string_view text);  // perhaps signed
   Outcome AddNumber(std::string_view text);
-  Outcome Mark(Unit unit) {
-    const uint32_t bit = uint32_t{1} << static_cast<int>(unit);
-    if ((seen_ & bit) != 0) return Outcome::kMalformed;
-    seen_ |= bit;
+  Outcome Mark(uint32_t bits) {
+    if ((seen_ & bits) != 0) return Outcome::kMalformed;
+    seen_ |= bits;
     return Outcome::kOk;
   }
 
   Sums sums_;
   uint32_t seen_ = 0;
-  Unit unit_ = Unit::kNone;  // of the number that comes next, from right to left
+  bool after_ago_ = false;         // a number needs a unit then
+  std::optional<DateField> unit_;  // of the number that comes next, from right to left
 };
 
 // From right to left, so that a unit is known before its number.
@@ -225,25 +151,28 @@ Outcome VerboseDecoder::Run(std::string_view text, Sums& sums) {
     Outcome outcome = Outcome::kOk;
     switch (field.kind) {
       case FieldKind::kTime:
-        outcome = AddClock(field.text, false);
+        outcome = AddClock(field.text);
         break;
       case FieldKind::kSigned:
-        outcome = field.text.find(':') != std::string::npos
-                      ? AddClock(std::string_view(field.text).substr(1), field.text[0] == '-')
-                      : AddNumber(field.text);
+        outcome = field.text.find(':') != std::string::npos ? AddClock(field.text) : AddNumber(field.text);
         break;
       case FieldKind::kDate:
       case FieldKind::kNumber:
         outcome = AddNumber(field.text);
         break;
       case FieldKind::kWord: {
-        const Unit unit = FindUnit(field.text);
-        if (unit == Unit::kNone) {
-          outcome = FindWord(field.text).kind == WordKind::kIgnored ? Outcome::kOk : Outcome::kMalformed;
-        } else if (unit == Unit::kAgo) {
+        const std::optional<DateField> unit = ParseDateField(field.text);
+        if (field.text == "ago") {
           negated = true;
+          unit_.reset();
+          after_ago_ = true;
+        } else if (!unit) {
+          outcome = FindWord(field.text).kind == WordKind::kIgnored ? Outcome::kOk : Outcome::kMalformed;
+        } else if (!IsUnit(*unit)) {
+          outcome = Outcome::kMalformed;
         } else {
           unit_ = unit;
+          after_ago_ = false;
         }
         break;
       }
@@ -254,35 +183,32 @@ Outcome VerboseDecoder::Run(std::string_view text, Sums& sums) {
     if (outcome != Outcome::kOk) return outcome;
   }
   if (seen_ == 0) return Outcome::kMalformed;
-  if (negated) {
-    if (__builtin_sub_overflow(int64_t{0}, sums_.micros, &sums_.micros) ||
-        __builtin_sub_overflow(int64_t{0}, sums_.days, &sums_.days) ||
-        __builtin_sub_overflow(int64_t{0}, sums_.months, &sums_.months)) {
-      return Outcome::kFieldOverflow;
-    }
-  }
+  if (negated && !sums_.Negate()) return Outcome::kFieldOverflow;
   sums = sums_;
   return Outcome::kOk;
 }
 
-Outcome VerboseDecoder::AddClock(std::string_view text, bool negative) {
+Outcome VerboseDecoder::AddClock(std::string_view text) {
+  const bool has_sign = text[0] == '-' || text[0] == '+';
+  const bool negative = text[0] == '-';
+  if (has_sign) text.remove_prefix(1);
   int64_t hours, micros_of_hour;
   bool overflow = false;
   if (!ParseClock(text, hours, micros_of_hour, overflow)) return Outcome::kMalformed;
+  if (overflow) return has_sign ? Outcome::kMalformed : Outcome::kFieldOverflow;
   const int64_t sign = negative ? -1 : 1;
-  if (overflow || !sums_.Add(Unit::kHour, sign * hours, 0) ||
-      !sums_.Add(Unit::kMicrosecond, sign * micros_of_hour, 0)) {
+  if (!sums_.Add(DateField::kHour, sign * hours, 0) || !sums_.Add(DateField::kMicroseconds, sign * micros_of_hour, 0)) {
     return Outcome::kFieldOverflow;
   }
-  unit_ = Unit::kDay;  // "1 02:03" is a day and a time
-  for (Unit unit : {Unit::kHour, Unit::kMinute, Unit::kSecond}) {
-    if (const Outcome outcome = Mark(unit); outcome != Outcome::kOk) return outcome;
-  }
-  return Outcome::kOk;
+  unit_ = DateField::kDay;  // "1 02:03" is a day and a time
+  return Mark(BitOf(DateField::kHour) | BitOf(DateField::kMinute) | kAllSeconds);
 }
 
 Outcome VerboseDecoder::AddNumber(std::string_view text) {
-  if (unit_ == Unit::kNone) unit_ = Unit::kSecond;
+  if (!unit_) {
+    if (after_ago_) return Outcome::kMalformed;
+    unit_ = DateField::kSecond;
+  }
   const bool negative = text[0] == '-';
   int64_t value = 0;
   bool overflow = false;
@@ -303,38 +229,39 @@ Outcome VerboseDecoder::AddNumber(std::string_view text) {
         __builtin_add_overflow(value, negative ? -months : months, &value)) {
       return Outcome::kFieldOverflow;
     }
-    unit_ = Unit::kMonth;
+    unit_ = DateField::kMonth;
   } else if (!ParseFraction(rest, fraction)) {
     return Outcome::kMalformed;
   }
-  if (!sums_.Add(unit_, value, negative ? -fraction : fraction)) return Outcome::kFieldOverflow;
-  const Outcome outcome = Mark(unit_);
-  if (unit_ == Unit::kHour) unit_ = Unit::kDay;
+  if (!sums_.Add(*unit_, value, negative ? -fraction : fraction)) return Outcome::kFieldOverflow;
+  const bool all_seconds = unit_ == DateField::kSecond && fraction != 0;
+  const Outcome outcome = Mark(all_seconds ? kAllSeconds : BitOf(*unit_));
+  if (unit_ == DateField::kHour) unit_ = DateField::kDay;
   return outcome;
 }
 
-// P1Y2M3W4DT5H6M7.5S and P0001-02-03T04:05:06.
+// P1Y2M3W4DT5H6M7.5S
 Outcome DecodeIso(std::string_view text, Sums& sums) {
   if (text.size() < 2 || text[0] != 'P') return Outcome::kMalformed;
   text.remove_prefix(1);
   bool time = false;
-  bool any = false;
+  constexpr std::optional<DateField> kNone;
   const auto unit_of = [&](char letter) {
     switch (letter) {
       case 'Y':
-        return time ? Unit::kNone : Unit::kYear;
+        return time ? kNone : std::optional(DateField::kYear);
       case 'M':
-        return time ? Unit::kMinute : Unit::kMonth;
+        return std::optional(time ? DateField::kMinute : DateField::kMonth);
       case 'W':
-        return time ? Unit::kNone : Unit::kWeek;
+        return time ? kNone : std::optional(DateField::kWeek);
       case 'D':
-        return time ? Unit::kNone : Unit::kDay;
+        return time ? kNone : std::optional(DateField::kDay);
       case 'H':
-        return time ? Unit::kHour : Unit::kNone;
+        return time ? std::optional(DateField::kHour) : kNone;
       case 'S':
-        return time ? Unit::kSecond : Unit::kNone;
+        return time ? std::optional(DateField::kSecond) : kNone;
       default:
-        return Unit::kNone;
+        return kNone;
     }
   };
   while (!text.empty()) {
@@ -363,13 +290,12 @@ Outcome DecodeIso(std::string_view text, Sums& sums) {
     }
     if (negative) fraction = -fraction;
     if (end == text.size()) return Outcome::kMalformed;
-    const Unit unit = unit_of(text[end]);
-    if (unit == Unit::kNone) return Outcome::kMalformed;
-    if (!sums.Add(unit, value, fraction)) return Outcome::kFieldOverflow;
-    any = true;
+    const std::optional<DateField> unit = unit_of(text[end]);
+    if (!unit) return Outcome::kMalformed;
+    if (!sums.Add(*unit, value, fraction)) return Outcome::kFieldOverflow;
     text.remove_prefix(end + 1);
   }
-  return any ? Outcome::kOk : Outcome::kMalformed;
+  return Outcome::kOk;
 }
 
 }  // namespace
@@ -383,11 +309,10 @@ Result<Interval> ParseInterval(std::string_view text) {
   }
   const std::string quoted = "\"" + std::string(text) + "\"";
   if (outcome == Outcome::kMalformed) return Error{"22007", "invalid input syntax for type interval: " + quoted};
-  if (outcome == Outcome::kFieldOverflow || sums.days < INT32_MIN || sums.days > INT32_MAX) {
-    return Error{"22015", "interval field value out of range: " + quoted};
-  }
-  if (sums.months < INT32_MIN || sums.months > INT32_MAX) return Error{"22008", "interval out of range"};
-  return Interval{sums.micros, static_cast<int32_t>(sums.days), static_cast<int32_t>(sums.months)};
+  if (outcome == Outcome::kFieldOverflow) return Error{"22015", "interval field value out of range: " + quoted};
+  Interval interval;
+  if (!sums.Total(interval)) return Error{"22008", "interval out of range"};
+  return interval;
 }
 
 }  // namespace sisal::type

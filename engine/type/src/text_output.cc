@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 
 #include "sisal/type/date_time.h"
 #include "sisal/type/datum.h"
@@ -10,47 +13,122 @@ namespace {
 
 constexpr char kHexDigits[] = "0123456789abcdef";
 
-// The shortest digits that read back as `value`, laid out as PostgreSQL does: plain while the exponent is in
-// [-4, exponent_end), else like 1.5e+300.
+// odd * 2^exponent
+struct OddAndPower {
+  unsigned __int128 odd;
+  int exponent;
+  bool operator==(const OddAndPower&) const = default;
+};
+OddAndPower Normalized(unsigned __int128 value, int exponent) {
+  for (; value % 2 == 0; value /= 2) ++exponent;
+  return {value, exponent};
+}
+
+// A decimal number d[.ddd]e[+-]dd taken apart: digits * 10^exponent.
+struct Scientific {
+  uint64_t digits = 0;
+  int digit_count = 0;
+  int exponent = 0;
+};
+Scientific TakeApart(const char* at, const char* end) {
+  Scientific number;
+  int after_point = 0;
+  bool point = false;
+  for (; *at != 'e'; ++at) {
+    if (*at == '.') {
+      point = true;
+      continue;
+    }
+    number.digits = number.digits * 10 + static_cast<uint64_t>(*at - '0');
+    ++number.digit_count;
+    after_point += point;
+  }
+  std::from_chars(at[1] == '+' ? at + 2 : at + 1, end, number.exponent);
+  number.exponent -= after_point;
+  return number;
+}
+
+// Whether the decimal lies just between `value` > 0 and a neighbour of its type. PostgreSQL's shortest form leaves
+// those out, though they read back by the rule of the even mantissa; the standard library's takes them.
+template <typename T>
+bool IsMidpoint(const Scientific& decimal, T value) {
+  constexpr int kPowerMax = 27;  // 5^27 < 2^63: beyond, the digits could not come out even
+  if (decimal.exponent > kPowerMax || decimal.exponent < -kPowerMax) return false;
+  int exponent;
+  const T fraction = std::frexp(value, &exponent);
+  constexpr int kBits = std::numeric_limits<T>::digits;
+  const unsigned __int128 mantissa = static_cast<uint64_t>(std::ldexp(fraction, kBits));
+  exponent -= kBits;
+  unsigned __int128 five = 1;
+  for (int i = std::abs(decimal.exponent); i > 0; --i) five *= 5;
+  const bool is_whole = decimal.exponent >= 0;
+  const OddAndPower left = Normalized(decimal.digits * (is_whole ? five : 1), std::max(decimal.exponent, 0));
+  const unsigned __int128 right_factor = is_whole ? 1 : five;
+  const int right_power = exponent - std::min(decimal.exponent, 0);
+  if (left == Normalized((2 * mantissa + 1) * right_factor, right_power - 1)) return true;
+  // Below a power of two the neighbour is nearer.
+  const bool is_power_of_two = mantissa == uint64_t{1} << (kBits - 1);
+  return is_power_of_two ? left == Normalized((4 * mantissa - 1) * right_factor, right_power - 2)
+                         : left == Normalized((2 * mantissa - 1) * right_factor, right_power - 1);
+}
+
+// Writes the shortest d[.ddd]e[+-]dd that is nearer to `value` > 0 than to any other; returns its end.
+template <typename T>
+const char* WriteShortest(T value, char* begin, char* end) {
+  const char* written = std::to_chars(begin, end, value, std::chars_format::scientific).ptr;
+  Scientific decimal = TakeApart(begin, written);
+  if (!IsMidpoint(decimal, value)) return written;
+  for (int digits = decimal.digit_count + 1;; ++digits) {
+    written = std::to_chars(begin, end, value, std::chars_format::scientific, digits - 1).ptr;
+    T read = 0;
+    std::from_chars(begin, written, read);
+    if (read == value && !IsMidpoint(TakeApart(begin, written), value)) return written;
+  }
+}
+
+// Laid out as PostgreSQL does: plain while the exponent is in [-4, exponent_end), else like 1.5e+300.
 template <typename T>
 void AppendFloat(T value, int exponent_end, std::string& out) {
   if (std::isnan(value)) {
     out += "NaN";
     return;
   }
+  if (std::signbit(value)) {
+    out.push_back('-');
+    value = -value;
+  }
   if (std::isinf(value)) {
-    out += value < 0 ? "-Infinity" : "Infinity";
+    out += "Infinity";
+    return;
+  }
+  if (value == 0) {
+    out.push_back('0');
     return;
   }
   char text[64];
-  const char* const end = std::to_chars(text, text + sizeof text, value, std::chars_format::scientific).ptr;
-  // text is [-]d[.ddd]e[+-]dd
-  const char* at = text;
-  if (*at == '-') out.push_back(*at++);
-  const char* mark = end;
-  while (*--mark != 'e') {
-  }
-  int exponent = 0;
-  std::from_chars(mark[1] == '+' ? mark + 2 : mark + 1, end, exponent);
+  const char* const end = WriteShortest(value, text, text + sizeof text);
+  const Scientific number = TakeApart(text, end);
+  const int exponent = number.exponent + number.digit_count - 1;
   if (exponent < -4 || exponent >= exponent_end) {
-    out.append(at, end);
+    out.append(text, static_cast<size_t>(end - text));
     return;
   }
-  char digits[32];
-  int count = 0;
-  for (; at != mark; ++at) {
-    if (*at != '.') digits[count++] = *at;
-  }
+  char digits[24];
+  std::to_chars(digits, digits + sizeof digits, number.digits);
+  const size_t count = static_cast<size_t>(number.digit_count);
   if (exponent < 0) {
     out += "0.";
     out.append(static_cast<size_t>(-exponent - 1), '0');
-    out.append(digits, static_cast<size_t>(count));
+    out.append(digits, count);
     return;
   }
-  for (int i = 0; i <= exponent; ++i) out.push_back(i < count ? digits[i] : '0');
-  if (count > exponent + 1) {
+  const size_t whole = static_cast<size_t>(exponent) + 1;
+  out.append(digits, std::min(count, whole));
+  if (count > whole) {
     out.push_back('.');
-    out.append(digits + exponent + 1, static_cast<size_t>(count - exponent - 1));
+    out.append(digits + whole, count - whole);
+  } else {
+    out.append(whole - count, '0');
   }
 }
 
