@@ -80,8 +80,10 @@ std::string RenderError(const Error& error, std::string_view statement) {
 }
 
 std::string RenderWarning(std::string_view sqlstate, std::string_view message, std::string_view hint) {
-  std::string text = "WARNING:  ";
-  text.append(sqlstate).append(sqlstate.empty() ? "" : ": ").append(message).append("\n");
+  // 00000 is success: PostgreSQL's notices.
+  const bool notice = sqlstate.empty() || sqlstate == "00000";
+  std::string text = notice ? "NOTICE:  " : "WARNING:  " + std::string(sqlstate) + ": ";
+  text.append(message).append("\n");
   if (!hint.empty()) text.append("HINT:  ").append(hint).append("\n");
   return text;
 }

@@ -64,6 +64,8 @@ TEST(RenderErrorTest, AllParts) {
 TEST(RenderErrorTest, Warnings) {
   EXPECT_EQ(RenderWarning("25001", "there is already a transaction in progress", ""),
             "WARNING:  25001: there is already a transaction in progress\n");
+  EXPECT_EQ(RenderWarning("00000", "table \"t\" does not exist, skipping", ""),
+            "NOTICE:  table \"t\" does not exist, skipping\n");
 }
 
 TEST(FromStatusTest, ReadsSqlErrorFromTheDetails) {
