@@ -49,10 +49,25 @@ Status PlanResult::Pull(type::Chunk& chunk) {
   return execution_->Next(chunk);
 }
 
+// Makes the plan again if a table that it uses is another one under the root that the statement now has. True: it did.
+Result<bool> PlanResult::RenewPlan() {
+  if (plan_->ValidUnder(*session_.Root())) return false;
+  bool cached;
+  SISAL_ASSIGN_OR_RETURN(CachedPlanPtr renewed, session_.FindPlan(plan_->sql(), plan_->id(), cached));
+  const sql::Statement& before = plan_->statement();
+  const sql::Statement& after = renewed->statement();
+  const auto same_type = [](const sql::OutputColumn& a, const sql::OutputColumn& b) { return a.type == b.type; };
+  if (after.params != before.params ||
+      !std::equal(after.output.begin(), after.output.end(), before.output.begin(), before.output.end(), same_type)) {
+    return Error("0A000", "cached plan must not change result type");
+  }
+  plan_ = std::move(renewed);
+  return true;
+}
+
 Status PlanResult::StartExecution() {
-  const sql::Statement& statement = plan_->statement();
   if (session_.open() == nullptr) {
-    session_.BeginSingleUse(statement.read_only);
+    session_.BeginSingleUse(plan_->statement().read_only);
     session_.Interrupt(options_);
   }
   OpenTransaction& open = *session_.open();
@@ -62,6 +77,8 @@ Status PlanResult::StartExecution() {
     began_ = true;
   }
   SISAL_RETURN_IF_ERROR(session_.PrepareSnapshot());
+  SISAL_RETURN_IF_ERROR(RenewPlan().status());
+  const sql::Statement& statement = plan_->statement();
   if (!statement.read_only) {
     for (const catalog::TablePtr& table : statement.tables) {
       SISAL_RETURN_IF_ERROR(session_.engine().catalog->LockTable(*open.txn, *table, txn::LockMode::kShared));
@@ -80,18 +97,10 @@ Status PlanResult::StartExecution() {
   SISAL_ASSIGN_OR_RETURN(execution_, exec::Execution::Start(plan_->statement_ptr(), std::move(options)));
   // The snapshot may be younger than the plan: a table that was dropped in between is gone.
   if (open.root == nullptr) session_.PinRoot();
-  if (open.changes == nullptr && !plan_->ValidUnder(*session_.Root())) {
-    bool cached;
-    SISAL_ASSIGN_OR_RETURN(CachedPlanPtr renewed, session_.FindPlan(plan_->sql(), plan_->id(), cached));
-    if (renewed->statement().params != statement.params ||
-        renewed->statement().output.size() != statement.output.size()) {
-      return Error("0A000", "cached plan must not change result type");
-    }
-    execution_.reset();
-    plan_ = std::move(renewed);
-    return StartExecution();
-  }
-  return Status();
+  SISAL_ASSIGN_OR_RETURN(const bool renewed, RenewPlan());
+  if (!renewed) return Status();
+  execution_.reset();
+  return StartExecution();
 }
 
 Status PlanResult::Finish() {

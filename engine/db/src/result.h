@@ -35,6 +35,7 @@ class PlanResult final : public ResultSet {
  private:
   Status Pull(type::Chunk& chunk);
   Status StartExecution();
+  Result<bool> RenewPlan();
   Status Finish();
   // Whether the statement may run again after `error`; puts the transaction back to where that is possible.
   bool MayRetry(const Status& error);

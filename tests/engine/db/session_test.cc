@@ -163,6 +163,30 @@ TEST_F(SessionTest, AnIndexHoldsRowsFromBeforeAndAfter) {
   EXPECT_EQ(Run("SELECT count(*) FROM t WHERE n = 3"), "102\n");
 }
 
+TEST_F(SessionTest, APlanFromBeforeAnIndexIsMadeAgain) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
+  const auto prepared = session_->Prepare("INSERT INTO t VALUES (1, 5)", {});
+  ASSERT_TRUE(prepared.ok());
+  const auto other = database_->NewSession();
+  Run(*other, "CREATE UNIQUE INDEX t_n ON t (n)");
+  auto result = session_->Execute(*prepared, {}, {});
+  ASSERT_TRUE(result.ok());
+  type::Chunk chunk;
+  EXPECT_TRUE((*result)->Next(chunk).ok());
+  EXPECT_EQ(Run("SELECT id FROM t WHERE n = 5"), "1\n");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (2, 5)").substr(0, 11), "ERROR 23505");
+}
+
+TEST_F(SessionTest, AnOldSnapshotDoesNotWriteAroundANewIndex) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
+  Run("BEGIN");
+  EXPECT_EQ(Run("SELECT count(*) FROM t"), "0\n");
+  const auto other = database_->NewSession();
+  Run(*other, "CREATE UNIQUE INDEX t_n ON t (n)");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (1, 5)").substr(0, 11), "ERROR 40001");
+  Run("ROLLBACK");
+}
+
 TEST_F(SessionTest, UniqueLetsManyNullsIn) {
   Run("CREATE TABLE t (id INTEGER PRIMARY KEY, code TEXT UNIQUE)");
   EXPECT_EQ(Run("INSERT INTO t VALUES (1, NULL), (2, NULL)"), "INSERT 2");
