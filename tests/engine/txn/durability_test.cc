@@ -127,6 +127,37 @@ TEST_F(DurabilityTest, AReaderThatWroteNothingIsAnsweredWhenWhatItSawIsDurable) 
   });
 }
 
+// An earlier commit is still being applied: a later one has let go of its rows, but nobody may see it yet.
+TEST_F(DurabilityTest, ACommitIsAnsweredAndReadOnlyBehindEveryEarlierOne) {
+  Run([&] {
+    Open();
+    Set("k", "0");
+    const Timestamp earlier{store_->applied().value + 1};
+    store_->core().horizon.Reserved(earlier);
+    io::Event answered, read;
+    runtime_->Spawn({}, [&] {
+      Set("k", "1");
+      answered.Set();
+    });
+    while (store_->core().horizon.last_reserved() == earlier) io::Yield();
+    runtime_->Spawn({}, [&] {
+      const auto reader = store_->Begin({});
+      EXPECT_OK(reader->Lock(kTree, "k", LockMode::kExclusive, LockWait::kWait, Conflict::kCheck));
+      EXPECT_OK(reader->TakeSnapshot());
+      EXPECT_EQ(Read(*reader, "k"), "1");
+      read.Set();
+    });
+    while (store_->core().log->durable().value < store_->core().horizon.last_reserved().value) io::Yield();
+    for (int i = 0; i < 1000; ++i) io::Yield();
+    EXPECT_FALSE(answered.is_set());
+    EXPECT_FALSE(read.is_set());
+    EXPECT_EQ(Read(*Begin(), "k"), "0");
+    store_->core().horizon.Applied(earlier);
+    answered.Wait();
+    read.Wait();
+  });
+}
+
 // Commits of two or three rows each, all with one value; every third in chunks. At a power cut at any moment each is
 // there whole or not at all, and the acknowledged ones are there.
 TEST_F(DurabilityTest, APowerCutKeepsWhatWasAcknowledgedAndNothingHalf) {
