@@ -20,6 +20,7 @@ namespace sisal::io {
 namespace {
 
 constexpr uint32_t kPicksPerPass = 64;
+constexpr double kPassMicroseconds = 250;  // the same for fibers that run long: completions and wakes wait meanwhile
 constexpr size_t kIdleFiberCountMax = 256;
 // About what a sleep and a wake through the kernel cost: then spinning at most doubles the cost of a wait. Less would
 // leave two loops that answer each other asleep for ever, for each answer would come just too late.
@@ -109,6 +110,7 @@ LoopImpl::LoopImpl(RuntimeCore& runtime, size_t index, Kind kind)
       index_(index),
       kind_(kind),
       spin_ticks_(TicksOf(kSpinMicroseconds)),
+      pass_ticks_(TicksOf(kPassMicroseconds)),
       budget_ticks_(TicksOf(kBudgetMicroseconds)),
       stall_ticks_(TicksOf(std::chrono::duration<double, std::micro>(runtime.options.stall_threshold).count())),
       stacks_(StackBytes(runtime.options)) {
@@ -297,8 +299,9 @@ internal::Fiber* LoopImpl::Pick() {
     to = PickReady();
     if (to == nullptr) return nullptr;
     picks_ = 0;
+    pass_begin_ = now;
   } else {
-    to = ++picks_ < kPicksPerPass ? PickReady() : nullptr;
+    to = ++picks_ < kPicksPerPass && now - pass_begin_ < pass_ticks_ ? PickReady() : nullptr;
     if (to == from) {  // it yields to nobody: let the dispatcher poll, Boost cannot resume the active context
       MakeReady(*from);
       to = nullptr;

@@ -1,7 +1,8 @@
 // One loop: a thread, a scheduler for its fibers, timers, an inbox, and (where io_uring is allowed) a ring.
 //
-// Life of a pass: fibers run one after the other from the ready lists; when these are empty, and after every
-// kPicksPerPass picks, Boost's dispatcher runs. It polls (inbox, ring, timers), and sleeps when nothing is ready.
+// Life of a pass: fibers run one after the other from the ready lists; when these are empty, after kPicksPerPass picks,
+// and when some time has passed, Boost's dispatcher runs. It polls (inbox, ring, timers), and sleeps when nothing is
+// ready.
 //
 // Confined to its thread but for Spawn, Schedule, RequestStop, load and the statistics.
 #pragma once
@@ -146,6 +147,7 @@ class LoopImpl final : public Loop {
   const size_t index_;
   const Kind kind_;
   const int64_t spin_ticks_;
+  const int64_t pass_ticks_;
   const int64_t budget_ticks_;
   const int64_t stall_ticks_;
 
@@ -163,7 +165,8 @@ class LoopImpl final : public Loop {
   internal::Fiber* dispatcher_ = nullptr;
   bool dispatcher_ready_ = false;
   bool stopping_ = false;
-  uint32_t picks_ = 0;  // since the dispatcher last ran
+  uint32_t picks_ = 0;      // since the dispatcher last ran
+  int64_t pass_begin_ = 0;  // when it last ran; ticks
   ReadyList normal_, background_, idle_;
   std::deque<Job> waiting_jobs_;  // for a stack
   size_t context_count_ = 0;      // worker contexts that exist

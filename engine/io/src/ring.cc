@@ -60,6 +60,7 @@ Result<std::unique_ptr<Ring>> Ring::Open(int wake_fd) {
   if ((ring->ring_.features & IORING_FEAT_EXT_ARG) == 0 || (ring->ring_.features & IORING_FEAT_NODROP) == 0) {
     return Error{"58000", "io_uring: this kernel's is too old (Linux 5.11 is needed)"};
   }
+  static_cast<void>(io_uring_register_ring_fd(&ring->ring_));  // saves each call a look-up; older kernels refuse
   if (wake_fd >= 0) {
     ring->wake_fd_ = wake_fd;
     ring->ArmWakeRead();

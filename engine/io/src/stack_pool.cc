@@ -12,7 +12,7 @@ namespace sisal::io {
 namespace {
 
 constexpr size_t kGuardBytes = 4096;
-constexpr size_t kFreeCountMax = 1024;     // stacks kept beyond those in use
+constexpr size_t kFreeCountMax = 256;      // stacks kept beyond those in use
 constexpr int kMadviseGuardInstall = 102;  // MADV_GUARD_INSTALL, Linux 6.13
 
 bool InstallGuard(void* page) {

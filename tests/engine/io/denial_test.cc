@@ -26,19 +26,28 @@
 namespace sisal::io {
 namespace {
 
-// Makes `call` fail with `error_number`, if its second argument is `argument` or that is -1.
-bool DenySystemCall(unsigned call, int argument, unsigned error_number) {
-  const unsigned number_offset = offsetof(seccomp_data, nr);
-  const unsigned argument_offset = offsetof(seccomp_data, args[1]);  // its lower half, on a little-endian machine
+// Makes `call` fail with `error_number`, if its argument of this index has this value.
+struct Denial {
+  unsigned call;
+  unsigned error_number;
+  unsigned argument_index = 0;
+  int argument = -1;  // -1: any
+};
+
+bool Deny(const Denial& denial) {
+  const auto number_offset = static_cast<unsigned>(offsetof(seccomp_data, nr));
+  // The lower half of the argument, on a little-endian machine.
+  const auto argument_offset = static_cast<unsigned>(offsetof(seccomp_data, args) + 8 * denial.argument_index);
+  const bool any = denial.argument < 0;
   std::vector<sock_filter> program = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, number_offset),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, static_cast<uint8_t>(argument >= 0 ? 3 : 1)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, denial.call, 0, static_cast<uint8_t>(any ? 1 : 3)),
   };
-  if (argument >= 0) {
+  if (!any) {
     program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument_offset));
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(argument), 0, 1));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(denial.argument), 0, 1));
   }
-  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error_number));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | denial.error_number));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   const sock_fprog filter{.len = static_cast<unsigned short>(program.size()), .filter = program.data()};
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
@@ -105,7 +114,7 @@ TEST(DenialTest, RefusedRingFallsBackToTheThreadPool) {
     std::string log;
     logged = &log;
     SetLogSink(KeepLog);
-    if (!DenySystemCall(__NR_io_uring_setup, -1, EPERM)) return false;
+    if (!Deny({.call = __NR_io_uring_setup, .error_number = EPERM})) return false;
     Result<std::unique_ptr<Runtime>> runtime = Runtime::Start({.loop_count = 2});
     return runtime.ok() && (*runtime)->backend() == Backend::kThreadPool &&
            (*runtime)->backend_note().find("not permitted") != std::string::npos &&
@@ -116,7 +125,7 @@ TEST(DenialTest, RefusedRingFallsBackToTheThreadPool) {
 
 TEST(DenialTest, RefusedRingIsAnErrorWhereItWasAskedFor) {
   EXPECT_TRUE(InChild([] {
-    if (!DenySystemCall(__NR_io_uring_setup, -1, ENOSYS)) return false;
+    if (!Deny({.call = __NR_io_uring_setup, .error_number = ENOSYS})) return false;
     Result<std::unique_ptr<Runtime>> runtime = Runtime::Start({.loop_count = 2, .backend = Backend::kIoUring});
     return !runtime.ok() && runtime.sqlstate() == "58000";
   }));
@@ -126,12 +135,29 @@ TEST(DenialTest, WithoutRingMessagesAnEventFdWakes) {
   EXPECT_TRUE(InChild([] {
     SetLogSink([](LogLevel, std::string_view) {});
     constexpr int kSendMessageRing = 31;
-    if (!DenySystemCall(__NR_io_uring_register, kSendMessageRing, EINVAL)) return false;
+    if (!Deny({.call = __NR_io_uring_register,
+               .error_number = EINVAL,
+               .argument_index = 1,
+               .argument = kSendMessageRing})) {
+      return false;
+    }
     Result<std::unique_ptr<Runtime>> runtime = Runtime::Start({.loop_count = 2});
     if (!runtime.ok()) return false;
     const bool expected = (*runtime)->backend() == Backend::kThreadPool ||  // no io_uring here at all
                           Ring::MessageKind() == RingMessage::kEventFd;
     return expected && Works(**runtime);
+  }));
+}
+
+TEST(DenialTest, WithoutGuardInstallTheGuardIsAPageOfItsOwn) {
+  EXPECT_TRUE(InChild([] {
+    SetLogSink([](LogLevel, std::string_view) {});
+    constexpr int kGuardInstall = 102;
+    if (!Deny({.call = __NR_madvise, .error_number = EINVAL, .argument_index = 2, .argument = kGuardInstall})) {
+      return false;
+    }
+    Result<std::unique_ptr<Runtime>> runtime = Runtime::Start({.loop_count = 2});
+    return runtime.ok() && Works(**runtime);
   }));
 }
 

@@ -144,7 +144,7 @@ TEST_P(SchedulerTest, FibersSpawnFibersAndStopWaitsForAll) {
 }
 
 TEST_P(SchedulerTest, FibersAreReused) {
-  for (int i = 0; i < 3000; ++i) runtime().RunAndWait("short", [] {});
+  for (int i = 0; i < 500; ++i) runtime().RunAndWait("short", [] {});
   auto live_fibers = [&] {
     uint64_t sum = 0;
     for (const LoopStats& stats : runtime().Stats()) sum += stats.live_fibers;
@@ -156,16 +156,17 @@ TEST_P(SchedulerTest, FibersAreReused) {
 }
 
 TEST_P(SchedulerTest, SpawnsFromPlainThreadsAllRun) {
+  constexpr int kSpawns = kSanitizedTest ? 100 : 500;
   std::atomic<int> ended = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
-      for (int j = 0; j < 500; ++j) runtime().Spawn({.name = "spawned"}, [&] { ++ended; });
+      for (int j = 0; j < kSpawns; ++j) runtime().Spawn({.name = "spawned"}, [&] { ++ended; });
     });
   }
   for (std::thread& thread : threads) thread.join();
   ResetRuntime();
-  EXPECT_EQ(ended, 2000);
+  EXPECT_EQ(ended, 4 * kSpawns);
 }
 
 // Without a save of the C++ runtime's exception state at each switch, the handlers of the fibers get mixed up.
@@ -257,6 +258,57 @@ TEST_P(SchedulerTest, YieldIfBudgetSpentLetsOthersRun) {
     stop = true;  // reached only because the other gives way
     ended.Wait();
   });
+}
+
+TEST_P(SchedulerTest, WakesArriveWhileOthersRunLong) {
+  // Two fibers that never let the loop idle; a third of another loop must still get through.
+  std::atomic<bool> stop = false;
+  Event ended[2];
+  for (Event& event : ended) {
+    runtime().loop(0).Spawn({.name = "busy"}, [&] {
+      while (!stop) YieldIfBudgetSpent();
+      event.Set();
+    });
+  }
+  RunOn(1, [&] {
+    Event there;
+    runtime().loop(0).Spawn({.name = "late"}, [&] { there.Set(); });
+    there.Wait();
+    stop = true;
+    for (Event& event : ended) event.Wait();
+  });
+}
+
+TEST_P(SchedulerTest, SpawnsWaitForAStackWhereThereIsNoMore) {
+  if (kSanitizedTest) GTEST_SKIP() << "a sanitizer's shadow of such stacks does not fit";
+  ResetRuntime({.loop_count = 1, .stack_bytes = size_t{8} << 40});  // of 128 TiB of address space
+  std::atomic<int> ended = 0;
+  for (int i = 0; i < 50; ++i) {
+    runtime().Spawn({.name = "large"}, [&] {
+      for (int j = 0; j < 10; ++j) Yield();
+      ++ended;
+    });
+  }
+  ResetRuntime();
+  EXPECT_EQ(ended, 50);
+}
+
+// Not inlined, and with a use of the frame after the call, so that it needs a stack.
+__attribute__((noinline)) int Descend(int depth) {
+  volatile char frame[4096];
+  frame[0] = static_cast<char>(depth);
+  return depth == 0 ? 0 : Descend(depth - 1) + frame[0];
+}
+
+TEST(StackDeathTest, OverflowHitsTheGuard) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        SetLogSink([](LogLevel, std::string_view) {});
+        Result<std::unique_ptr<Runtime>> runtime = Runtime::Start({.loop_count = 1});
+        (*runtime)->RunAndWait("deep", [] { Descend(100'000); });
+      },
+      "");
 }
 
 }  // namespace
