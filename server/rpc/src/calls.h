@@ -1,0 +1,72 @@
+// Calls as gRPC's callback API sees them: reactors, each shared by the library and the call's fiber.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sisal/io/runtime.h"
+#include "sisal/io/sync.h"
+#include "sisal/rpc/grpc_server.h"
+
+namespace sisal::rpc {
+
+// What all calls of a server share.
+struct Front {
+  io::Runtime& runtime;
+  service::RpcStats& stats;
+  const GrpcOptions& options;
+  std::atomic<uint64_t> in_flight{0};
+};
+
+// One method of one service.
+struct MethodBinding {
+  Front& front;
+  service::Handler& handler;
+  int method;          // in the handler's service
+  size_t stats_index;  // in RpcStats
+};
+
+grpc::Status ToGrpcStatus(const service::Outcome& outcome);
+grpc::ByteBuffer ToByteBuffer(wire::Buffer bytes);
+
+// The parts that unary calls and streams have in common.
+class CallBase : public service::CallContext {
+ public:
+  CallBase(const MethodBinding& binding, grpc::CallbackServerContext& context, const grpc::ByteBuffer& request);
+  void AlsoCancel(std::shared_ptr<io::CancelToken> token) override;
+
+ protected:
+  // False: too many calls are in flight.
+  bool Admit();
+  void NoteCancelled();
+  // Counts the end; no cancel reaches a token any more. Requires: Admit was called.
+  grpc::Status End(const service::Outcome& outcome);
+  static service::Outcome TooManyCalls(uint64_t calls_max);
+
+  const MethodBinding& binding_;
+  grpc::CallbackServerContext& context_;
+
+ private:
+  grpc::Slice request_bytes_;
+  std::chrono::system_clock::time_point wall_deadline_;
+  io::SpinLatch latch_;  // guards what follows
+  bool ended_ = false;
+  std::optional<Error> cancelled_;
+  std::shared_ptr<io::CancelToken> also_;
+};
+
+// Starts the call's fiber. What the library calls back on is owned by itself.
+grpc::ServerUnaryReactor* StartUnary(const MethodBinding& binding, grpc::CallbackServerContext& context,
+                                     const grpc::ByteBuffer& request, grpc::ByteBuffer& response);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartServerStream(const MethodBinding& binding,
+                                                              grpc::CallbackServerContext& context,
+                                                              const grpc::ByteBuffer& request);
+// Methods that take a stream: none is built, the handler says so.
+grpc::ServerReadReactor<grpc::ByteBuffer>* RefuseClientStream(const MethodBinding& binding);
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* RefuseBidiStream(const MethodBinding& binding);
+
+}  // namespace sisal::rpc

@@ -1,0 +1,85 @@
+#include "calls.h"
+
+namespace sisal::rpc {
+namespace {
+
+// Shared by the library, until OnDone, and by the fiber.
+class UnaryCall final : public grpc::ServerUnaryReactor, public CallBase {
+ public:
+  UnaryCall(const MethodBinding& binding, grpc::CallbackServerContext& context, const grpc::ByteBuffer& request,
+            grpc::ByteBuffer& response)
+      : CallBase(binding, context, request), response_(response) {}
+
+  void Start() {
+    if (!Admit()) {
+      grpc::Status status = End(TooManyCalls(binding_.front.options.calls_max));
+      Finish(std::move(status));
+      Unref();
+      return;
+    }
+    binding_.front.runtime.Spawn({.name = "call"}, [this] { Run(); });
+  }
+  void OnDone() override { Unref(); }
+  void OnCancel() override { NoteCancelled(); }
+
+ private:
+  void Run() {
+    wire::Buffer bytes;
+    const service::Outcome outcome = binding_.handler.Unary(binding_.method, *this, bytes);
+    if (!outcome.has_value()) response_ = ToByteBuffer(std::move(bytes));
+    Finish(End(outcome));  // neither the request nor the context is touched any more
+    Unref();
+  }
+  void Unref() {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  grpc::ByteBuffer& response_;
+  std::atomic<int> references_{2};
+};
+
+class RefusedRead final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
+ public:
+  explicit RefusedRead(grpc::Status status) { Finish(std::move(status)); }
+  void OnDone() override { delete this; }
+};
+
+class RefusedBidi final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  explicit RefusedBidi(grpc::Status status) { Finish(std::move(status)); }
+  void OnDone() override { delete this; }
+};
+
+class EmptyContext final : public service::CallContext {
+  void AlsoCancel(std::shared_ptr<io::CancelToken>) override {}
+};
+
+grpc::Status Refuse(const MethodBinding& binding) {
+  EmptyContext context;
+  wire::Buffer ignored;
+  const service::Outcome outcome = binding.handler.Unary(binding.method, context, ignored);
+  SISAL_CHECK(outcome.has_value());
+  grpc::Status status = ToGrpcStatus(outcome);
+  binding.front.stats.Started(binding.stats_index);
+  binding.front.stats.Ended(binding.stats_index, static_cast<wire::Code>(status.error_code()), Duration(0));
+  return status;
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* StartUnary(const MethodBinding& binding, grpc::CallbackServerContext& context,
+                                     const grpc::ByteBuffer& request, grpc::ByteBuffer& response) {
+  auto* call = new UnaryCall(binding, context, request, response);
+  call->Start();  // it may be over before we return: the library counts itself until OnDone
+  return call;
+}
+
+grpc::ServerReadReactor<grpc::ByteBuffer>* RefuseClientStream(const MethodBinding& binding) {
+  return new RefusedRead(Refuse(binding));
+}
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* RefuseBidiStream(const MethodBinding& binding) {
+  return new RefusedBidi(Refuse(binding));
+}
+
+}  // namespace sisal::rpc

@@ -1,0 +1,228 @@
+#include "statement_call.h"
+
+#include "sisal/io/time.h"
+#include "sisal/v1/request.pb.h"
+#include "sisal/v1/result.pb.h"
+#include "sisal/v1/transaction.pb.h"
+#include "sisal/wire/request.h"
+
+namespace sisal::service {
+namespace {
+
+using Kind = sql::StatementKind;
+
+constexpr uint32_t kAttemptsMax = 100;
+
+bool IsTransactionControl(Kind kind) {
+  return kind == Kind::kBegin || kind == Kind::kCommit || kind == Kind::kRollback || kind == Kind::kSavepoint ||
+         kind == Kind::kReleaseSavepoint || kind == Kind::kRollbackToSavepoint || kind == Kind::kSetTransaction;
+}
+
+}  // namespace
+
+Outcome StatementCall::Execute(wire::Buffer& response) {
+  started_ = core_.clock.Now();
+  Status status = Check(false);
+  while (status.ok()) {
+    status = OpenSession();
+    if (status.ok()) status = ExecuteOnce(response);
+    if (status.ok() || !MayRetry(status)) break;
+    ++attempts_;
+    source_.reset();
+    response.Clear();
+    io::Yield();  // the one that we lost against goes first
+    status = Status();
+  }
+  return status.ok() ? std::nullopt : Fail(std::move(status).error());
+}
+
+// What the failure of a call means for the transaction that it ran in.
+Outcome StatementCall::Fail(Error error) {
+  wire::CallError out(std::move(error));
+  const std::string_view sqlstate = out.error.sqlstate();
+  out.deadline_passed = sqlstate == "57014" && core_.clock.Now() >= context_.deadline;
+  source_.reset();
+  if (!lease_ || lease_->session == nullptr) return out;
+  switch (lease_->session->phase()) {
+    case db::TransactionPhase::kActive:
+      out.transaction_usable = true;
+      break;
+    case db::TransactionPhase::kFailed:
+      break;
+    case db::TransactionPhase::kNone:  // a COMMIT failed, and the transaction is over
+      core_.transactions.End(
+          lease_, {sqlstate == "08007" ? wire::Phase::kCommitting : wire::Phase::kRolledBack, out.error, {}});
+      break;
+  }
+  return out;
+}
+
+Status StatementCall::Check(bool streaming) {
+  streaming_ = streaming;
+  if (transaction_ != nullptr) {
+    commit_ = transaction_->commit();
+    switch (transaction_->selector_case()) {
+      case v1::Transaction::kSingleUse: {
+        SISAL_ASSIGN_OR_RETURN(transaction_request_, CheckTransactionOptions(transaction_->single_use(), true));
+        if (transaction_request_.explicit_begin) mode_ = Mode::kExplicit;
+        break;
+      }
+      case v1::Transaction::kBegin: {
+        SISAL_ASSIGN_OR_RETURN(transaction_request_, CheckTransactionOptions(transaction_->begin(), false));
+        mode_ = commit_ ? Mode::kExplicit : Mode::kBegin;
+        break;
+      }
+      case v1::Transaction::kHandle:
+        mode_ = Mode::kHandle;
+        break;
+      case v1::Transaction::SELECTOR_NOT_SET:
+        break;
+    }
+  }
+  const bool keyed = !streaming && (mode_ == Mode::kAuto || mode_ == Mode::kExplicit);
+  SISAL_ASSIGN_OR_RETURN(call_request_, CheckCallOptions(options_, {.key = keyed, .result = true}));
+  if (mode_ == Mode::kHandle && options_.settings_size() > 0) {
+    return Error{"0A000", "CallOptions.settings in an open transaction is not supported"}.WithHint("Use SET LOCAL.");
+  }
+  if (mode_ != Mode::kHandle && core_.draining.load(std::memory_order_relaxed)) {
+    return Error{"57P01", "the server is shutting down: no new transaction begins"};
+  }
+  if (mode_ == Mode::kAuto && (!call_request_.idempotency_key.empty() || statement_.has_param_rows())) {
+    mode_ = Mode::kExplicit;
+  }
+  if (statement_.has_param_rows() && statement_.params_size() > 0) {
+    return Error{"08P01", "a Statement has either params or param_rows"};
+  }
+  if (streaming && statement_.has_param_rows()) {
+    return Error{"0A000", "Statement.param_rows in Query is not supported"}.WithHint("Use Execute.");
+  }
+  return Status();
+}
+
+// What a statement may not do where it runs.
+Status StatementCall::CheckStatement(const sql::Statement& statement) const {
+  if ((statement.kind == Kind::kSet && !statement.setting.local) || statement.kind == Kind::kReset) {
+    return Error{"0A000", statement.command + " of a session setting is not supported outside a Session stream"}
+        .WithHint("Use CallOptions.settings, or SET LOCAL in a transaction.");
+  }
+  if (statement_.has_param_rows() && statement.kind != Kind::kInsert && statement.kind != Kind::kUpdate &&
+      statement.kind != Kind::kDelete) {
+    return Error{"0A000", "Statement.param_rows with " + statement.command + " is not supported"};
+  }
+  if (IsTransactionControl(statement.kind)) {
+    if (streaming_)
+      return Error{"0A000", statement.command + " through Query is not supported"}.WithHint("Use Execute.");
+    if (mode_ == Mode::kExplicit || mode_ == Mode::kBegin) {
+      return Error{"0A000", statement.command + " with transaction options or an idempotency key is not supported"};
+    }
+  }
+  if (streaming_ && !statement.read_only) {
+    return Error{"25006", "cannot execute " + statement.command + " through Query, which runs reads only"}.WithHint(
+        "Use Execute.");
+  }
+  return Status();
+}
+
+bool StatementCall::MayRetry(const Status& status) const {
+  if (mode_ != Mode::kExplicit && mode_ != Mode::kBegin) return false;
+  if (status.sqlstate() != "40001" && status.sqlstate() != "40P01") return false;
+  if (context_.cancel->cancelled() || core_.clock.Now() >= context_.deadline) return false;
+  const uint32_t retries_max = transaction_request_.server_retries.value_or(kAttemptsMax);
+  return attempts_ <= retries_max;
+}
+
+Status StatementCall::OpenSession() {
+  if (mode_ == Mode::kHandle) {
+    SISAL_ASSIGN_OR_RETURN(
+        lease_, core_.transactions.Acquire(transaction_->handle(), "", {context_.deadline, context_.cancel.get()}));
+    session_ = lease_->session.get();
+    return Status();
+  }
+  if (mode_ == Mode::kBegin) SISAL_RETURN_IF_ERROR(core_.transactions.CheckRoom());
+  prepared_.reset();
+  own_session_ = core_.database.NewSession();
+  session_ = own_session_.get();
+  SISAL_RETURN_IF_ERROR(ApplySettings(options_, *session_));
+  if (mode_ != Mode::kAuto) SISAL_RETURN_IF_ERROR(session_->Begin(transaction_request_.begin));
+  return Status();
+}
+
+Result<db::PreparedPtr> StatementCall::Prepare() {
+  db::CallOptions options;
+  options.cancel = context_.cancel.get();
+  options.deadline = context_.deadline;
+  switch (statement_.body_case()) {
+    case v1::Statement::kSql:
+      if (statement_.sql().find('\0') != std::string::npos) {
+        return Error{"22021", "invalid byte sequence for encoding \"UTF8\": 0x00"};
+      }
+      return session_->Prepare(statement_.sql(), options);
+    case v1::Statement::kStatementId: {
+      db::StatementId id;
+      if (statement_.statement_id().size() != id.size()) {
+        return Error{"08P01", "a statement_id has 16 bytes"};
+      }
+      std::copy(statement_.statement_id().begin(), statement_.statement_id().end(), id.begin());
+      return session_->PrepareById(id, options);
+    }
+    case v1::Statement::BODY_NOT_SET:
+      break;
+  }
+  return Error{"08P01", "the Statement has neither sql nor statement_id"};
+}
+
+Status StatementCall::Start() {
+  SISAL_RETURN_IF_ERROR(CheckStatement(prepared_->statement()));
+  const bool lasting = prepared_->statement().read_only;  // may go on after this call: its own cancel ends it
+  RowSource::Options options;
+  options.cancel = context_.cancel;
+  options.deadline = lasting ? Instant::Max() : context_.deadline;
+  options.durability = transaction_request_.durability;
+  if (lease_ && lease_->durability.has_value()) options.durability = lease_->durability;
+  options.encoding = call_request_.encoding;
+  source_ = std::make_unique<RowSource>(prepared_, session_->text_settings(), std::move(options));
+  if (statement_.has_param_rows()) return Status();  // FillParamRows starts it once for each row
+  SISAL_ASSIGN_OR_RETURN(std::vector<type::Datum> params,
+                         wire::ToParams(statement_, prepared_->statement().params, session_->text_settings()));
+  return source_->Start(*session_, std::move(params));
+}
+
+Status StatementCall::RunControl(const char* sql) {
+  db::CallOptions options;
+  options.cancel = context_.cancel.get();
+  SISAL_ASSIGN_OR_RETURN(const db::PreparedPtr prepared, session_->Prepare(sql, options));
+  SISAL_ASSIGN_OR_RETURN(const std::unique_ptr<db::ResultSet> result, session_->Execute(prepared, {}, options));
+  type::Chunk chunk;
+  return result->Next(chunk);
+}
+
+// Once per row, as one statement: where a failed statement is undone alone, so are the rows before it.
+Status StatementCall::FillParamRows(size_t budget_bytes) {
+  SISAL_ASSIGN_OR_RETURN(
+      const wire::ParamRows rows,
+      wire::ParamRows::Make(statement_.param_rows(), prepared_->statement().params, session_->text_settings()));
+  const bool savepoint = lease_ && lease_->statement_rollback;
+  if (savepoint) SISAL_RETURN_IF_ERROR(RunControl("SAVEPOINT sisal_param_rows"));
+  Status status;
+  param_rows_affected_ = 0;
+  for (uint32_t row = 0; status.ok() && row < rows.row_count(); ++row) {
+    Result<std::vector<type::Datum>> params = rows.Row(row);
+    status = params.ok() ? source_->Start(*session_, *std::move(params)) : std::move(params).status();
+    if (!status.ok()) break;
+    Result<bool> filled = source_->Fill(budget_bytes, core_.clock);
+    status = filled.status();
+    if (!status.ok()) break;
+    param_rows_affected_ += source_->result()->rows_affected();
+    if (!*filled) status = AnswerTooLarge();
+  }
+  if (status.ok() && savepoint) status = RunControl("RELEASE SAVEPOINT sisal_param_rows");
+  if (status.ok()) return Status();
+  if (savepoint && session_->phase() != db::TransactionPhase::kNone) {
+    source_.reset();
+    SISAL_RETURN_IF_ERROR(RunControl("ROLLBACK TO SAVEPOINT sisal_param_rows"));
+    SISAL_RETURN_IF_ERROR(RunControl("RELEASE SAVEPOINT sisal_param_rows"));
+  }
+  return status;
+}
+
+}  // namespace sisal::service

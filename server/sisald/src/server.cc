@@ -1,0 +1,332 @@
+#include "server.h"
+
+#include <prometheus/text_serializer.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "logging.h"
+#include "sisal/db/database.h"
+#include "sisal/http/http_server.h"
+#include "sisal/io/file.h"
+#include "sisal/io/time.h"
+#include "sisal/rpc/grpc_server.h"
+#include "sisal/rpc/health.h"
+#include "sisal/service/admin_service.h"
+#include "sisal/service/metrics.h"
+#include "sisal/service/sql_service.h"
+
+namespace sisal::sisald {
+namespace {
+
+constexpr int kExitError = 1, kExitInUse = 3;
+
+sigset_t StopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+int ExitCodeOf(const Error& error) { return error.sqlstate() == "55006" ? kExitInUse : kExitError; }
+
+int FailStart(const std::string& doing, const Error& error) {
+  std::string text = "cannot " + doing + ": " + error.ToString();
+  if (!error.detail().empty()) text += " (" + error.detail() + ")";
+  if (!error.hint().empty()) text += " Hint: " + error.hint();
+  LogError(text);
+  return ExitCodeOf(error);
+}
+
+db::DatabaseOptions DatabaseOptionsOf(const config::Settings& settings) {
+  db::DatabaseOptions options;
+  options.store.log.segment_bytes = settings.wal_segment_bytes;
+  options.store.log.max_bytes = settings.wal_max_bytes;
+  options.store.log.durability = settings.durability == "normal" ? wal::Durability::kNormal : wal::Durability::kFull;
+  options.store.transaction_bytes_max = settings.transaction_bytes;
+  options.statement_memory_bytes_max = settings.statement_memory_bytes;
+  options.plan_cache_entries_max = settings.plan_cache_entries;
+  options.default_isolation = settings.default_transaction_isolation == "read committed"
+                                  ? txn::Isolation::kReadCommitted
+                                  : txn::Isolation::kSnapshot;
+  options.idempotency_window = std::chrono::seconds(settings.idempotency_window_seconds);
+  options.idempotency_bytes_max = settings.idempotency_bytes;
+  return options;
+}
+
+service::ServiceOptions ServiceOptionsOf(const config::Settings& settings) {
+  service::ServiceOptions options;
+  options.leases.idle = std::chrono::milliseconds(settings.idle_timeout_ms);
+  options.leases.lifetime = std::chrono::milliseconds(settings.transaction_lifetime_ms);
+  options.leases.blocking = std::chrono::milliseconds(settings.blocking_timeout_ms);
+  options.leases.transactions_max = settings.transactions_count;
+  options.request_bytes_max = settings.request_bytes;
+  options.calls_max = settings.calls_count;
+  options.reader_stall = std::chrono::milliseconds(settings.reader_stall_ms);
+  options.idempotency_window = std::chrono::seconds(settings.idempotency_window_seconds);
+  options.statement_memory_bytes = settings.statement_memory_bytes;
+  options.transaction_bytes = settings.transaction_bytes;
+  return options;
+}
+
+Result<rpc::GrpcOptions> GrpcOptionsOf(const config::Settings& settings) {
+  SISAL_ASSIGN_OR_RETURN(const config::HostPort address, config::ParseHostPort(settings.listen));
+  rpc::GrpcOptions options;
+  options.host = address.host;
+  options.port = address.port;
+  options.request_bytes_max = settings.request_bytes;
+  options.memory_bytes_max = settings.grpc_memory_bytes;
+  options.calls_max = settings.calls_count;
+  options.reader_stall = std::chrono::milliseconds(settings.reader_stall_ms);
+  options.connection_age = std::chrono::seconds(settings.connection_age_seconds);
+  options.connection_grace = std::chrono::milliseconds(settings.transaction_lifetime_ms);
+  options.reflection = settings.reflection;
+  return options;
+}
+
+std::map<std::string, http::Page> PagesOf(service::ServerState& state) {
+  const auto text = [](bool good, const char* body) { return http::Answer{good ? 200 : 503, "text/plain", body}; };
+  const auto words = [&state]() -> const char* {
+    switch (state.stage()) {
+      case service::Stage::kStarting:
+        return "starting\n";
+      case service::Stage::kReplaying:
+        return "replaying\n";
+      case service::Stage::kOpen:
+        return "ok\n";
+      case service::Stage::kDraining:
+        return "draining\n";
+    }
+    return "";
+  };
+  return {
+      {"/metrics",
+       [&state] {
+         return http::Answer{200, "text/plain; version=0.0.4; charset=utf-8",
+                             prometheus::TextSerializer().Serialize(service::CollectMetrics(state))};
+       }},
+      {"/livez", [text, words] { return text(true, words()); }},
+      // Up and at work, the log's replay included: an orchestrator must not kill a long recovery.
+      {"/startupz", [&state, text, words] { return text(state.stage() != service::Stage::kStarting, words()); }},
+      {"/readyz", [&state, text, words] { return text(state.stage() == service::Stage::kOpen, words()); }},
+  };
+}
+
+// To standard output, or into a file that is there whole or not at all.
+Status SayReady(const config::Settings& settings, const std::string& grpc, const std::string& http) {
+  const std::string line = nlohmann::json{{"grpc", grpc}, {"http", http}, {"pid", getpid()}}.dump() + "\n";
+  if (settings.ready_file.empty()) {
+    std::fputs(line.c_str(), stdout);
+    std::fflush(stdout);
+    return Status();
+  }
+  const std::string temporary = settings.ready_file + ".new";
+  std::ofstream file(temporary, std::ios::trunc);
+  file << line << std::flush;
+  if (!file.good() || std::rename(temporary.c_str(), settings.ready_file.c_str()) != 0) {
+    return Error{"58030", "cannot write the ready file \"" + settings.ready_file + "\": " + std::strerror(errno)};
+  }
+  return Status();
+}
+
+// Everything between the start of the loops and their end.
+class Server {
+ public:
+  Server(const config::Settings& settings, io::Runtime& runtime)
+      : settings_(settings),
+        runtime_(runtime),
+        bindings_({{"sisal.v1.SqlService", &sql_},
+                   {"sisal.v1.AdminService", &admin_},
+                   {"sisal.v1.ChangeService", &change_},
+                   {"grpc.health.v1.Health", &health_}}),
+        stats_(rpc::MethodNames(bindings_)),
+        state_(runtime, settings, stats_) {}
+
+  int Run();
+
+ private:
+  Status StartHttp();
+  Status StartGrpc();
+  Status OpenDatabase();  // on a fiber
+  Status MakeCore();      // on a plain thread
+  void Serve();           // on a fiber
+  void WaitForStop();
+  void Drain();
+  Status CloseDatabase();
+
+  const config::Settings& settings_;
+  io::Runtime& runtime_;
+  service::SqlService sql_{state_};
+  service::AdminService admin_{state_};
+  service::UnsupportedService change_{"sisal.v1.ChangeService"};
+  rpc::HealthService health_;
+  std::vector<rpc::ServiceBinding> bindings_;
+  service::RpcStats stats_;
+  service::ServerState state_;
+  std::string http_address_, grpc_address_;
+  std::unique_ptr<http::HttpServer> http_;
+  std::unique_ptr<rpc::GrpcServer> grpc_;
+  std::unique_ptr<db::Database> database_;
+  std::unique_ptr<service::Core> core_;
+};
+
+Status Server::StartHttp() {
+  if (settings_.http_listen.empty()) return Status();
+  SISAL_ASSIGN_OR_RETURN(const config::HostPort address, config::ParseHostPort(settings_.http_listen));
+  SISAL_ASSIGN_OR_RETURN(http_, http::HttpServer::Start(address.host, address.port, PagesOf(state_)));
+  http_address_ = address.host + ":" + std::to_string(http_->port());
+  return Status();
+}
+
+Status Server::StartGrpc() {
+  SISAL_ASSIGN_OR_RETURN(const rpc::GrpcOptions options, GrpcOptionsOf(settings_));
+  SISAL_ASSIGN_OR_RETURN(grpc_, rpc::GrpcServer::Start(runtime_, bindings_, stats_, options));
+  grpc_address_ = options.host + ":" + std::to_string(grpc_->port());
+  return Status();
+}
+
+Status Server::OpenDatabase() {
+  SISAL_RETURN_IF_ERROR(runtime_.file_system().CreateDirectory(settings_.data_dir));
+  state_.replay_start_wall_micros = runtime_.clock().WallMicros();
+  state_.SetStage(service::Stage::kReplaying);
+  SISAL_ASSIGN_OR_RETURN(
+      database_, db::Database::Open(runtime_, settings_.data_dir, DatabaseOptionsOf(settings_), &state_.replay));
+  return Status();
+}
+
+// Blocks on small writes. Requires: the database is open.
+Status Server::MakeCore() {
+  SISAL_ASSIGN_OR_RETURN(const service::Identity identity, service::OpenIdentity(settings_.data_dir));
+  core_ = std::make_unique<service::Core>(runtime_, *database_, identity, ServiceOptionsOf(settings_));
+  return Status();
+}
+
+void Server::Serve() {
+  core_->StartSweeping();
+  state_.SetCore(core_.get());
+  state_.SetStage(service::Stage::kOpen);
+  health_.SetServing(true);
+  LogInfo("store \"" + settings_.data_dir +
+          "\" is open: " + (database_->clean_start() ? "the last shutdown was in order" : "recovered") + ", " +
+          std::to_string(state_.replay.records.load()) + " log records replayed, server id " +
+          core_->identity.ServerIdText());
+}
+
+// Until a signal comes or AdminService.Drain asks.
+void Server::WaitForStop() {
+  const sigset_t signals = StopSignals();
+  std::atomic<bool> stopping{false};
+  // A drain that is asked for over gRPC arrives as the signal that an operator would send.
+  io::CancelToken stop_waiting;
+  io::Event waiter_done;
+  runtime_.Spawn({.name = "drain request"}, [&] {
+    const io::WaitResult result = state_.drain_requested().WaitUntil({Instant::Max(), &stop_waiting});
+    if (result == io::WaitResult::kWoken && !stopping.exchange(true)) kill(getpid(), SIGTERM);
+    waiter_done.Set();
+  });
+  int signal = 0;
+  while (sigwait(&signals, &signal) != 0) {
+  }
+  stopping = true;
+  LogInfo(std::string("stopping: ") + strsignal(signal));
+  stop_waiting.Cancel(Error{"57P01", "the server stops"});
+  runtime_.RunAndWait("drain request end", [&] { waiter_done.Wait(); });
+}
+
+void Server::Drain() {
+  state_.SetStage(service::Stage::kDraining);
+  const Error cause{"57P01", "terminating connection due to administrator command"};
+  const Instant give_up = runtime_.clock().Now() + std::chrono::milliseconds(settings_.drain_ms);
+  runtime_.RunAndWait("drain", [&] {
+    health_.SetServing(false);
+    core_->draining = true;
+    core_->DropHeldResults();
+    // Clients finish their open transactions; new ones are refused from now on.
+    while (core_->transactions.open_count() > 0 && io::Now() < give_up) io::SleepFor(std::chrono::milliseconds(20));
+    while (!core_->transactions.RollbackAll(cause)) io::SleepFor(std::chrono::milliseconds(20));
+    health_.Stop();
+  });
+  const Duration left = give_up - runtime_.clock().Now();
+  grpc_->Shutdown(std::max(left, Duration(std::chrono::milliseconds(100))));
+}
+
+Status Server::CloseDatabase() {
+  Status closed;
+  http_.reset();  // its pages read the core
+  runtime_.RunAndWait("close", [&] {
+    core_->StopSweeping();
+    core_->transactions.RollbackAll(Error{"57P01", "the server stops"});
+    core_->DropHeldResults();
+    state_.SetCore(nullptr);
+    closed = database_->Close();
+  });
+  core_.reset();
+  runtime_.RunAndWait("destroy", [&] { database_.reset(); });
+  return closed;
+}
+
+int Server::Run() {
+  LogInfo(std::string("sisald 0.1.0, ") + std::to_string(runtime_.loop_count()) + " loops, io backend " +
+          (runtime_.backend() == io::Backend::kIoUring ? "io_uring" : "thread_pool") +
+          (runtime_.backend_note().empty() ? "" : " (" + runtime_.backend_note() + ")"));
+  if (Status http = StartHttp(); !http.ok()) return FailStart("start HTTP", http.error());
+  if (Status grpc = StartGrpc(); !grpc.ok()) return FailStart("start gRPC", grpc.error());
+  Status opened;
+  runtime_.RunAndWait("open", [&] { opened = OpenDatabase(); });
+  if (opened.ok()) opened = MakeCore();
+  if (opened.ok()) {
+    runtime_.RunAndWait("serve", [&] { Serve(); });
+    if (opened = SayReady(settings_, grpc_address_, http_address_); opened.ok()) {
+      LogInfo("serving: gRPC on " + grpc_address_ + (http_ ? ", HTTP on " + http_address_ : ""));
+      WaitForStop();
+    }
+    Drain();
+    const Status closed = CloseDatabase();
+    if (!closed.ok()) return FailStart("close the store", closed.error());
+  } else {
+    runtime_.RunAndWait("stop watches", [&] { health_.Stop(); });
+    grpc_->Shutdown(Duration(0));
+    http_.reset();
+    runtime_.RunAndWait("close", [&] {
+      if (database_ != nullptr) database_->Close().ok();
+      database_.reset();
+    });
+  }
+  if (!opened.ok()) return FailStart("open the store \"" + settings_.data_dir + "\"", opened.error());
+  LogInfo("stopped");
+  return 0;
+}
+
+io::RuntimeOptions RuntimeOptionsOf(const config::Settings& settings) {
+  io::RuntimeOptions options;
+  options.loop_count = settings.loops;
+  if (settings.io_backend == "io_uring") options.backend = io::Backend::kIoUring;
+  if (settings.io_backend == "thread_pool") options.backend = io::Backend::kThreadPool;
+  return options;
+}
+
+}  // namespace
+
+void BlockSignals() {
+  const sigset_t signals = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGXFSZ, SIG_IGN);  // a write past the file size limit then fails with EFBIG: 53100
+  signal(SIGPIPE, SIG_IGN);
+}
+
+int RunServer(const config::Settings& settings) {
+  StartLogging(settings);
+  Result<std::unique_ptr<io::Runtime>> runtime = io::Runtime::Start(RuntimeOptionsOf(settings));
+  if (!runtime.ok()) return FailStart("start the engine's loops", runtime.error());
+  return Server(settings, **runtime).Run();
+}
+
+}  // namespace sisal::sisald
