@@ -99,7 +99,9 @@ Result<const Expr*> Binder::BindColumnRef(Scope& scope, const PgQuery__ColumnRef
     return At(node.location, "42703", "column \"" + std::string(name) + "\" does not exist");
   }
   if (fields.size() > 3) {
-    return At(node.location, "42601", "improper qualified name (too many dotted names)");
+    std::string dotted;
+    for (const Node* field : fields) dotted += (dotted.empty() ? "" : ".") + std::string(StringOf(field));
+    return At(node.location, "42601", "improper qualified name (too many dotted names): " + dotted);
   }
   const std::string_view relation = StringOf(fields[fields.size() - 2]);
   const std::string_view schema = fields.size() == 3 ? StringOf(fields[0]) : std::string_view();
@@ -112,12 +114,16 @@ Result<const Expr*> Binder::BindColumnRef(Scope& scope, const PgQuery__ColumnRef
       return At(node.location, "42P01",
                 "invalid reference to FROM-clause entry for table \"" + std::string(relation) + "\"");
     }
-    // The table is there under an alias.
     for (const Leaf& leaf : at->leaves) {
-      if (leaf.table == nullptr || leaf.table->name != relation || leaf.alias == relation) continue;
-      return At(node.location, "42P01",
-                "invalid reference to FROM-clause entry for table \"" + std::string(relation) + "\"")
-          .WithHint("Perhaps you meant to reference the table alias \"" + leaf.alias + "\".");
+      const bool hidden = leaf.alias == relation;
+      if (!hidden && (leaf.table == nullptr || leaf.table->name != relation)) continue;
+      Error error = At(node.location, "42P01",
+                       "invalid reference to FROM-clause entry for table \"" + std::string(relation) + "\"");
+      if (hidden) {
+        return std::move(error).WithDetail("There is an entry for table \"" + std::string(relation) +
+                                           "\", but it cannot be referenced from this part of the query.");
+      }
+      return std::move(error).WithHint("Perhaps you meant to reference the table alias \"" + leaf.alias + "\".");
     }
   }
   return At(node.location, "42P01", "missing FROM-clause entry for table \"" + std::string(relation) + "\"");

@@ -239,10 +239,6 @@ Status Binder::AddKey(const PgQuery__Constraint& node, const std::vector<std::st
     }
     key.columns.push_back(*column);
     if (!primary) continue;
-    if (draft.null_allowed[*column] == true) {
-      return At(node.location, "42601",
-                "conflicting NULL/NOT NULL declarations for column \"" + name + "\" of table \"" + draft.name + "\"");
-    }
     draft.null_allowed[*column] = false;
     draft.columns[*column].not_null = true;
   }

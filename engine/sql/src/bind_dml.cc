@@ -7,7 +7,10 @@ namespace sisal::sql {
 
 Status Binder::BindReturning(Scope& scope, NodeList list, Plan& write) {
   scope.clause = Clause::kReturning;
-  SISAL_ASSIGN_OR_RETURN(const std::vector<Target> targets, BindTargets(scope, list, false));
+  SISAL_ASSIGN_OR_RETURN(std::vector<Target> targets, BindTargets(scope, list));
+  for (Target& target : targets) {
+    SISAL_ASSIGN_OR_RETURN(target.expr, ResolveUnknown(target.expr, target.location));
+  }
   write.has_returning = !list.empty();
   std::vector<OutputColumn> columns;
   for (const Target& target : targets) {
@@ -34,7 +37,7 @@ Result<std::vector<Assignment>> Binder::BindAssignments(Scope& scope, const cata
     }
     const bool again = std::any_of(assignments.begin(), assignments.end(),
                                    [&](const Assignment& other) { return other.column == *column; });
-    if (again) return At(target.location, "42601", "multiple assignments to same column \"" + name + "\"");
+    if (again) return Error("42601", "multiple assignments to same column \"" + name + "\"");
     const Node* value = target.val;
     if (value->node_case == PG_QUERY__NODE__NODE_MULTI_ASSIGN_REF) {
       const PgQuery__MultiAssignRef& several = *value->multi_assign_ref;

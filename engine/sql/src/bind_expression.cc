@@ -7,6 +7,8 @@
 namespace sisal::sql {
 
 Result<const Expr*> Binder::BindExpr(Scope& scope, const Node* node) {
+  const Level level(*this, 1);
+  if (level.too_deep()) return NestedTooDeeply();
   switch (node->node_case) {
     case PG_QUERY__NODE__NODE_A_CONST:
       return BindAConst(*node->a_const);
@@ -325,7 +327,7 @@ Result<const Expr*> Binder::BindDistinct(Scope& scope, const PgQuery__AExpr& nod
   }
   if (IsNullLiteral(node.lexpr) || IsNullLiteral(node.rexpr)) {
     SISAL_ASSIGN_OR_RETURN(const Expr* arg, BindExpr(scope, IsNullLiteral(node.rexpr) ? node.lexpr : node.rexpr));
-    SISAL_ASSIGN_OR_RETURN(arg, ResolveUnknown(arg, node.location));
+    SISAL_ASSIGN_OR_RETURN(arg, TakeAnyType(arg, node.location));
     Expr* test = NewExpr(ExprKind::kIsNull, TypeId::kBoolean, node.location);
     test->flag = !negated;
     test->args = {arg};
@@ -452,7 +454,7 @@ Result<const Expr*> Binder::BindBoolExpr(Scope& scope, const PgQuery__BoolExpr& 
 Result<const Expr*> Binder::BindNullTest(Scope& scope, const PgQuery__NullTest& node) {
   if (AsRow(node.arg) != nullptr) return NotSupported(node.location, "IS NULL of a row");
   SISAL_ASSIGN_OR_RETURN(const Expr* arg, BindExpr(scope, node.arg));
-  SISAL_ASSIGN_OR_RETURN(arg, ResolveUnknown(arg, node.location));
+  SISAL_ASSIGN_OR_RETURN(arg, TakeAnyType(arg, node.location));
   Expr* expr = NewExpr(ExprKind::kIsNull, TypeId::kBoolean, node.location);
   expr->flag = node.nulltesttype == PG_QUERY__NULL_TEST_TYPE__IS_NOT_NULL;
   expr->args = {arg};

@@ -100,7 +100,10 @@ Result<const Expr*> Binder::BindFuncCall(Scope& scope, const PgQuery__FuncCall& 
               known ? std::string(what) + " specified, but " + name + " is not an aggregate function"
                     : "function " + name + " does not exist");
   };
-  if (node.agg_star) return no_aggregate(name + "(*)");
+  if (node.agg_star) {
+    SISAL_RETURN_IF_ERROR(CallFunction(name, {}, node.location).status());
+    return At(node.location, "42809", name + "(*) specified, but " + name + " is not an aggregate function");
+  }
   if (node.agg_distinct) return no_aggregate("DISTINCT");
   if (node.n_agg_order > 0) return no_aggregate("ORDER BY");
   if (node.agg_filter != nullptr) return no_aggregate("FILTER");

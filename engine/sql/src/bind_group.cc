@@ -5,14 +5,16 @@
 
 namespace sisal::sql {
 
-Result<std::vector<const Expr*>> Binder::BindGroupBy(Scope& scope, NodeList list, const std::vector<Target>& targets) {
+Result<std::vector<const Expr*>> Binder::BindGroupBy(Scope& scope, NodeList list, std::vector<Target>& targets) {
   std::vector<const Expr*> groups;
   for (const Node* node : list) {
     if (node->node_case == PG_QUERY__NODE__NODE_GROUPING_SET) {
       if (node->grouping_set->kind == PG_QUERY__GROUPING_SET_KIND__GROUPING_SET_EMPTY) continue;
       return NotSupported(node->grouping_set->location, "GROUPING SETS, ROLLUP or CUBE");
     }
-    SISAL_ASSIGN_OR_RETURN(const SortTarget found, FindSortTarget(scope, node, targets, "GROUP BY"));
+    SISAL_ASSIGN_OR_RETURN(SortTarget found, FindSortTarget(scope, node, targets, "GROUP BY"));
+    SISAL_ASSIGN_OR_RETURN(found.expr, ResolveUnknown(found.expr, LocationOf(node)));
+    if (found.target.has_value()) targets[*found.target].expr = found.expr;
     bool aggregates = false;
     VisitExpr(found.expr, [&](const Expr* part) {
       aggregates |= part->kind == ExprKind::kColumn && part->index >= kAggregateBase;

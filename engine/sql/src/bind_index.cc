@@ -5,6 +5,16 @@
 
 namespace sisal::sql {
 
+namespace {
+
+std::string Joined(const std::vector<std::string>& names) {
+  std::string joined;
+  for (const std::string& name : names) joined += (joined.empty() ? "" : "_") + name;
+  return joined;
+}
+
+}  // namespace
+
 Status Binder::BindCreateIndex(const PgQuery__IndexStmt& node) {
   UtilityCommand(StatementKind::kCreateIndex, "CREATE INDEX");
   statement_.depends_on_catalog = true;
@@ -16,10 +26,12 @@ Status Binder::BindCreateIndex(const PgQuery__IndexStmt& node) {
   if (!View(node.table_space).empty()) return NotSupported(-1, "TABLESPACE");
   const std::string method(View(node.access_method));
   if (!method.empty() && method != "btree") return NotSupported(-1, "the index method \"" + method + "\"");
-  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindWritableTable(*node.relation));
+  Result<catalog::TablePtr> found = FindWritableTable(*node.relation);
+  if (!found.ok()) return std::move(found).error().WithPosition(0);
+  const catalog::TablePtr table = *found;
   catalog::Index index;
   index.unique = node.unique;
-  std::string names;
+  std::vector<std::string> names;
   for (const Node* param : NodeList(node.index_params, node.n_index_params)) {
     const PgQuery__IndexElem& element = *param->index_elem;
     if (element.expr != nullptr) return NotSupported(LocationOf(element.expr), "an index on an expression");
@@ -34,10 +46,15 @@ Status Binder::BindCreateIndex(const PgQuery__IndexStmt& node) {
     if (element.nulls_ordering == PG_QUERY__SORT_BY_NULLS__SORTBY_NULLS_LAST) nulls_first = false;
     index.columns.push_back(
         {*column, descending ? type::SortOrder::kDescending : type::SortOrder::kAscending, nulls_first});
-    names += (names.empty() ? "" : "_") + name;
+    // A column that comes twice is numbered in the index's name.
+    std::string distinct = name;
+    for (uint32_t i = 1; std::find(names.begin(), names.end(), distinct) != names.end(); ++i) {
+      distinct = name + std::to_string(i);
+    }
+    names.push_back(std::move(distinct));
   }
   index.name = View(node.idxname);
-  if (index.name.empty()) index.name = ChooseName(table->schema, table->name, names, "idx", {});
+  if (index.name.empty()) index.name = ChooseName(table->schema, table->name, Joined(names), "idx", {});
   statement_.create_index.table = table;
   statement_.create_index.index = std::move(index);
   statement_.create_index.if_not_exists = node.if_not_exists;

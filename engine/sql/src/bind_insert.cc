@@ -210,8 +210,7 @@ Result<std::optional<uint32_t>> Binder::ConflictTarget(const PgQuery__InferClaus
     for (uint32_t i = 0; i < table.indexes.size(); ++i) {
       if (table.indexes[i].is_constraint && table.indexes[i].name == constraint) return std::optional<uint32_t>(i + 1);
     }
-    return At(infer->location, "42704",
-              "constraint \"" + constraint + "\" for table \"" + table.name + "\" does not exist");
+    return Error("42704", "constraint \"" + constraint + "\" for table \"" + table.name + "\" does not exist");
   }
   if (infer->where_clause != nullptr) return NotSupported(infer->location, "ON CONFLICT with a partial index");
   std::vector<uint32_t> wanted;

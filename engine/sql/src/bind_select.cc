@@ -18,6 +18,11 @@ bool IsPlainDistinct(const PgQuery__SelectStmt& node) {
 Result<const CommonTable*> Binder::BindWith(const PgQuery__WithClause* with, const CommonTable* outer, Scope* around) {
   if (with == nullptr) return outer;
   if (with->recursive) return NotSupported(with->location, "WITH RECURSIVE");
+  constexpr size_t kCommonTablesMax = 1000;
+  if (common_tables_.size() + with->n_ctes > kCommonTablesMax) {
+    return Error("54000", "a statement can have at most " + std::to_string(kCommonTablesMax) + " WITH queries")
+        .WithLimit("with_queries_max", kCommonTablesMax);
+  }
   const CommonTable* visible = outer;
   for (const Node* node : NodeList(with->ctes, with->n_ctes)) {
     const PgQuery__CommonTableExpr& common = *node->common_table_expr;
@@ -59,6 +64,8 @@ Result<BoundQuery> Binder::BindQuery(const PgQuery__SelectStmt& node, const Quer
                  "statement is too complex: its plan needs more than " + std::to_string(kPlanNodesMax) + " nodes")
         .WithLimit("plan_nodes_max", kPlanNodesMax);
   }
+  const Level level(*this, 3);
+  if (level.too_deep()) return NestedTooDeeply();
   if (node.into_clause != nullptr) return NotSupported(-1, "SELECT INTO");
   if (node.n_window_clause > 0) return NotSupported(-1, "WINDOW");
   SISAL_ASSIGN_OR_RETURN(const CommonTable* common_tables,
@@ -73,7 +80,7 @@ Result<BoundQuery> Binder::BindQuery(const PgQuery__SelectStmt& node, const Quer
   return query;
 }
 
-Result<std::vector<Target>> Binder::BindTargets(Scope& scope, NodeList list, bool keep_unknown) {
+Result<std::vector<Target>> Binder::BindTargets(Scope& scope, NodeList list) {
   std::vector<Target> targets;
   for (const Node* node : list) {
     const PgQuery__ResTarget& item = *node->res_target;
@@ -89,9 +96,6 @@ Result<std::vector<Target>> Binder::BindTargets(Scope& scope, NodeList list, boo
     Target target;
     target.location = LocationOf(item.val);
     SISAL_ASSIGN_OR_RETURN(target.expr, BindExpr(scope, item.val));
-    if (!keep_unknown) {
-      SISAL_ASSIGN_OR_RETURN(target.expr, ResolveUnknown(target.expr, target.location));
-    }
     target.name = View(item.name).empty() ? ColumnNameOf(item.val) : std::string(View(item.name));
     targets.push_back(std::move(target));
   }
@@ -136,8 +140,8 @@ Result<BoundQuery> Binder::BindSimpleSelect(const PgQuery__SelectStmt& node, con
   SISAL_ASSIGN_OR_RETURN(const std::unique_ptr<FromTree> tree,
                          BindFrom(scope, NodeList(node.from_clause, node.n_from_clause)));
   scope.clause = Clause::kSelect;
-  SISAL_ASSIGN_OR_RETURN(std::vector<Target> targets, BindTargets(scope, NodeList(node.target_list, node.n_target_list),
-                                                                  options.keep_unknown && !distinct));
+  SISAL_ASSIGN_OR_RETURN(std::vector<Target> targets,
+                         BindTargets(scope, NodeList(node.target_list, node.n_target_list)));
   SISAL_ASSIGN_OR_RETURN(const Expr* where, BindCondition(scope, node.where_clause, Clause::kWhere));
   SISAL_ASSIGN_OR_RETURN(const Expr* having, BindCondition(scope, node.having_clause, Clause::kHaving));
   scope.clause = Clause::kOrderBy;
@@ -150,6 +154,9 @@ Result<BoundQuery> Binder::BindSimpleSelect(const PgQuery__SelectStmt& node, con
   SISAL_RETURN_IF_ERROR(BindLimits(scope, node, limits));
   SISAL_RETURN_IF_ERROR(BindRowLocks(scope, node));
   for (Target& target : targets) {
+    if (!options.keep_unknown || distinct) {
+      SISAL_ASSIGN_OR_RETURN(target.expr, ResolveUnknown(target.expr, target.location));
+    }
     target.not_null = target.expr->kind == ExprKind::kColumn && target.expr->index < kAggregateBase &&
                       scope.columns[target.expr->index].not_null;
   }
@@ -317,12 +324,28 @@ Result<BoundQuery> Binder::BindValues(const PgQuery__SelectStmt& node, const Que
     target.location = locations[i][0];
     targets.push_back(std::move(target));
   }
-  return FinishNamed(plan, std::move(targets), scope, node);
+  scope.clause = Clause::kOrderBy;
+  NameOutput(scope, targets);
+  SISAL_ASSIGN_OR_RETURN(const std::vector<OrderKey> order,
+                         BindOrderBy(scope, NodeList(node.sort_clause, node.n_sort_clause), targets, false));
+  Limits limits;
+  SISAL_RETURN_IF_ERROR(BindLimits(scope, node, limits));
+  if (order.empty()) return Describe(AddLimit(plan, limits), targets);
+  return FinishQuery(plan, std::move(targets), order, false, limits);
 }
 
-// ORDER BY and LIMIT of what has no FROM of its own: VALUES and set operations, whose targets are columns already.
+// Lets expressions name the output columns.
+void Binder::NameOutput(Scope& scope, const std::vector<Target>& targets) {
+  NamespaceItem item;
+  item.relation_visible = false;
+  for (const Target& target : targets) item.columns.push_back({target.name, target.expr});
+  scope.items = {std::move(item)};
+}
+
+// ORDER BY and LIMIT of a set operation.
 Result<BoundQuery> Binder::FinishNamed(Plan* plan, std::vector<Target> targets, Scope& scope,
                                        const PgQuery__SelectStmt& node) {
+  NameOutput(scope, targets);
   std::vector<OrderKey> order;
   for (const Node* item : NodeList(node.sort_clause, node.n_sort_clause)) {
     SISAL_ASSIGN_OR_RETURN(const SortTarget found, FindSortTarget(scope, item->sort_by->node, targets, "ORDER BY"));

@@ -204,6 +204,10 @@ Status Binder::FinishParameters() {
     if (statement_.params[i].id != TypeId::kUnknown) continue;
     return At(parameter_location_[i], "42P18", "could not determine data type of parameter $" + std::to_string(i + 1));
   }
+  for (const Expr* parameter : untyped_parameters_) {
+    return Error("42P08", "could not determine data type of parameter $" + std::to_string(parameter->index + 1))
+        .WithPosition(parameter->position);
+  }
   return Status();
 }
 

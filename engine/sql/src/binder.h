@@ -73,6 +73,21 @@ class Binder {
   }
   uint32_t Position(int32_t location) const { return positions_ == nullptr ? 0 : positions_->PositionOf(location); }
 
+  // Counts levels while it lives. The text's own nesting is bounded before it is parsed; a chain of WITH queries nests
+  // without showing it.
+  class Level {
+   public:
+    Level(Binder& binder, uint32_t levels) : binder_(binder), levels_(levels) { binder_.depth_ += levels; }
+    ~Level() { binder_.depth_ -= levels_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+    bool too_deep() const { return binder_.depth_ > kNestingMax; }
+
+   private:
+    Binder& binder_;
+    uint32_t levels_;
+  };
+
   // --- Making expressions (coerce.cc) -------------------------------------------------------------------------------
   Expr* NewExpr(ExprKind kind, const SqlType& type, int32_t location);
   const Expr* MakeConstant(const SqlType& type, type::Datum value, int32_t location);
@@ -88,6 +103,8 @@ class Binder {
   Result<const Expr*> ReadLiteral(const Expr* literal, const SqlType& type, int32_t location);
   const Expr* FoldCast(const Expr* cast);
   Result<const Expr*> CoerceToBoolean(const Expr* expr, std::string_view clause, int32_t location);
+  // For uses that take any type: text for a literal; a parameter's type must be known already.
+  Result<const Expr*> TakeAnyType(const Expr* expr, int32_t location);
   // Text for what is still unknown: literals and parameters.
   Result<const Expr*> ResolveUnknown(const Expr* expr, int32_t location);
   // The common type of CASE, COALESCE, ...; converts all. `what` begins the error message.
@@ -190,7 +207,7 @@ class Binder {
   Status ConvertBranch(BoundQuery& branch, const std::vector<SqlType>& types, CastContext context);
   Plan* MakeSetOperation(PgQuery__SetOperation op, bool all, Plan* left, Plan* right);
   Result<const CommonTable*> BindWith(const PgQuery__WithClause* with, const CommonTable* outer, Scope* around);
-  Result<std::vector<Target>> BindTargets(Scope& scope, NodeList list, bool keep_unknown);
+  Result<std::vector<Target>> BindTargets(Scope& scope, NodeList list);
   Status CheckUnusedCommonTables(const CommonTable* from, const CommonTable* until, Frame* frame);
   Status BindRowLocks(Scope& scope, const PgQuery__SelectStmt& node);
   struct OrderKey {
@@ -214,6 +231,7 @@ class Binder {
   Result<const Expr*> BindLimit(Scope& scope, const Node* node, Clause clause, const char* name);
   BoundQuery FinishQuery(Plan* plan, std::vector<Target> targets, const std::vector<OrderKey>& order, bool distinct,
                          const Limits& limits);
+  static void NameOutput(Scope& scope, const std::vector<Target>& targets);
   Result<BoundQuery> FinishNamed(Plan* plan, std::vector<Target> targets, Scope& scope,
                                  const PgQuery__SelectStmt& node);
   Plan* AddSort(Plan* plan, const std::vector<Target>& targets, const std::vector<OrderKey>& order,
@@ -223,7 +241,7 @@ class Binder {
   void MarkUsed(const Expr* expr, std::vector<bool>& used) const;
 
   // --- Grouping (bind_group.cc) -------------------------------------------------------------------------------------
-  Result<std::vector<const Expr*>> BindGroupBy(Scope& scope, NodeList list, const std::vector<Target>& targets);
+  Result<std::vector<const Expr*>> BindGroupBy(Scope& scope, NodeList list, std::vector<Target>& targets);
   // FROM, WHERE, grouping and HAVING; makes the targets expressions over the result.
   Result<Plan*> PlanGroups(Scope& scope, FromTree* tree, const std::vector<const Expr*>& conjuncts,
                            std::vector<const Expr*> groups, const Expr* having, std::vector<Target>& targets);
@@ -312,7 +330,9 @@ class Binder {
   Statement& statement_;
   std::vector<bool> parameter_used_;
   std::vector<int32_t> parameter_location_;
+  std::vector<const Expr*> untyped_parameters_;  // where the use does not tell the type: $1 IS NULL
   bool parameters_allowed_ = true;
+  uint32_t depth_ = 0;        // levels of expressions and queries around what is being bound
   uint64_t duplication_ = 1;  // how often the expression that is being bound appears in the result
   std::deque<CommonTable> common_tables_;
   std::map<std::pair<const catalog::Table*, uint32_t>, const Expr*> defaults_;

@@ -176,6 +176,14 @@ Result<const Expr*> Binder::ResolveUnknown(const Expr* expr, int32_t location) {
   return CoerceType(expr, TypeId::kText, CastContext::kImplicit, location);
 }
 
+Result<const Expr*> Binder::TakeAnyType(const Expr* expr, int32_t location) {
+  if (expr->type.id == TypeId::kUnknown && expr->kind == ExprKind::kParameter) {
+    untyped_parameters_.push_back(expr);
+    return expr;
+  }
+  return ResolveUnknown(expr, location);
+}
+
 Result<SqlType> Binder::CoerceToCommon(std::vector<const Expr*>& exprs, const std::vector<int32_t>& locations,
                                        std::string_view what) {
   TypeIds types;

@@ -158,13 +158,6 @@ bool ReadTokens(std::string_view bytes, uint32_t& token_count, NestingBound& bou
   return true;
 }
 
-Error TooDeep() {
-  return Error("54001", "stack depth limit exceeded")
-      .WithHint("A statement's expressions, joins and sub-selects may nest " + std::to_string(kNestingMax) +
-                " levels deep.")
-      .WithLimit("statement_nesting_max", kNestingMax);
-}
-
 bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 // The library passes on PostgreSQL's message but not its SQLSTATE; nearly all errors of scanner and grammar are 42601.
@@ -178,6 +171,13 @@ std::string_view SqlstateOf(std::string_view message) {
 }
 
 }  // namespace
+
+Error NestedTooDeeply() {
+  return Error("54001", "stack depth limit exceeded")
+      .WithHint("A statement's expressions, joins and sub-selects may nest " + std::to_string(kNestingMax) +
+                " levels deep.")
+      .WithLimit("statement_nesting_max", kNestingMax);
+}
 
 Status CheckText(const std::string& sql, uint32_t& depth) {
   if (sql.size() > kStatementBytesMax) {
@@ -214,7 +214,7 @@ Status CheckText(const std::string& sql, uint32_t& depth) {
                               std::to_string(kStatementTokensMax))
         .WithLimit("statement_tokens_max", kStatementTokensMax);
   }
-  if (depth > kNestingMax) return TooDeep();
+  if (depth > kNestingMax) return NestedTooDeeply();
   return Status();
 }
 

@@ -12,6 +12,9 @@
 
 namespace sisal::sql {
 
+// 54001 with the limit in its hint.
+Error NestedTooDeeply();
+
 struct TreeDeleter {
   void operator()(PgQuery__ParseResult* tree) const { pg_query__parse_result__free_unpacked(tree, nullptr); }
 };
