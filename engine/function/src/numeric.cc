@@ -54,14 +54,24 @@ int64_t WidthBucket(Env& env, const Numeric& operand, const Numeric& low, const 
   return *bucket;
 }
 
+// first * (first + 1) * ... * last, in halves of like size: long numbers are multiplied seldom. Depth: log2 of the
+// count.
+Result<Numeric> Product(int64_t first, int64_t last) {
+  if (last - first < 3) {
+    int64_t product = 1;  // three factors of at most 15 bits
+    for (int64_t i = first; i <= last; ++i) product *= i;
+    return Numeric::FromInt(product);
+  }
+  const int64_t middle = first + (last - first) / 2;
+  SISAL_ASSIGN_OR_RETURN(const Numeric left, Product(first, middle));
+  SISAL_ASSIGN_OR_RETURN(const Numeric right, Product(middle + 1, last));
+  return Multiply(left, right);
+}
+
 Result<Numeric> Factorial(int64_t n) {
   if (n < 0) return Error("22003", "factorial of a negative number is undefined");
   if (n > 32177) return Error("22003", "value overflows numeric format");  // PostgreSQL's limit
-  Numeric product = Numeric::FromInt(1);
-  for (int64_t i = 2; i <= n; ++i) {
-    SISAL_ASSIGN_OR_RETURN(product, Multiply(product, Numeric::FromInt(i)));
-  }
-  return product;
+  return Product(1, n);
 }
 
 Result<Numeric> Gcd(Numeric a, Numeric b) {

@@ -14,7 +14,14 @@ using enum type::TypeId;
 using Text = std::string_view;
 
 std::string LowerText(Text text) {
-  std::string lower;
+  std::string lower(text);
+  bool ascii = true;
+  for (char& byte : lower) {
+    ascii &= static_cast<uint8_t>(byte) < 0x80;
+    byte = static_cast<char>(byte ^ ((byte >= 'A') & (byte <= 'Z')) << 5);
+  }
+  if (ascii) return lower;
+  lower.clear();
   char bytes[4];
   while (!text.empty()) {
     const size_t size = WriteCodePoint(LowerCodePoint(CodePointOf(TakeCharacter(text))), bytes);

@@ -296,7 +296,8 @@ TEST_P(KernelCasesTest, AnswersAsPostgres) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, KernelCasesTest,
-                         ::testing::Values("number", "text", "date_time", "cast", "aggregate", "to_char"),
+                         ::testing::Values("number", "text", "date_time", "cast", "aggregate", "to_char",
+                                           "to_char_number"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
