@@ -19,7 +19,7 @@ bool IsLogSync(const DiskCall& call) {
 
 class DurabilityTest : public TxnTest {
  protected:
-  DurabilityTest() {
+  DurabilityTest() : TxnTest(/*loop_count=*/1) {  // the hooks into the disk are not synchronised
     options_.log.durability = wal::Durability::kFull;
     options_.log.segment_bytes = 1 << 20;
     UseDisk(std::make_unique<wal::FakeFileSystem>());
