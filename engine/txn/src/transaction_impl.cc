@@ -166,14 +166,12 @@ Status TransactionImpl::CheckSize() const {
 
 Status TransactionImpl::Put(TreeId tree, std::string_view key, std::string_view value) {
   SISAL_RETURN_IF_ERROR(CheckWrite(key, value));
-  SISAL_DCHECK(core_.intents.Holds(owner_, {tree, key}, LockMode::kExclusive));
   writes_.Put(tree, key, value);
   return CheckSize();
 }
 
 Status TransactionImpl::Delete(TreeId tree, std::string_view key) {
   SISAL_RETURN_IF_ERROR(CheckWrite(key, {}));
-  SISAL_DCHECK(core_.intents.Holds(owner_, {tree, key}, LockMode::kExclusive));
   writes_.Delete(tree, key);
   return CheckSize();
 }

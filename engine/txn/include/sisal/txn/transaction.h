@@ -109,7 +109,8 @@ class Transaction {
   // lock timeout"), the interrupt's reason, 57014. Suspends.
   virtual Status Lock(TreeId tree, std::string_view key, LockMode mode, LockWait wait, Conflict conflict) = 0;
 
-  // Requires: an exclusive intent on the key; not read_only. Errors: 54000 when the write set passes its limit.
+  // Requires: an exclusive intent on the key, or on what alone decides about it (an index entry that contains its row's
+  // key: the row; a new index: its table); not read_only. Errors: 54000 when the write set passes its limit.
   virtual Status Put(TreeId tree, std::string_view key, std::string_view value) = 0;
   virtual Status Delete(TreeId tree, std::string_view key) = 0;
   // All entries of the tree go at commit; the tree is never used again. Requires: an object lock of the caller's.
