@@ -222,6 +222,11 @@ void ChunkEncoder::Finish(uint32_t field, Buffer& out) {
     writer.Length(field, 1 + VarintSize(rows_.size()) + rows_.size());
     writer.Bytes(2, rows_.view());
   } else {
+    // A bitmap reaches to the last row: clients index it by row without asking for its length.
+    for (Column& column : columns_) {
+      const size_t whole = (row_count_ + 7) / 8;
+      if (!column.nulls.empty() && column.nulls.size() < whole) column.nulls.AppendZeros(whole - column.nulls.size());
+    }
     size_t batch_size = row_count_ == 0 ? 0 : 1 + VarintSize(row_count_);
     for (const Column& column : columns_) {
       const size_t size = ColumnSize(column);
