@@ -246,13 +246,7 @@ std::vector<TxnId> IntentTable::Blockers(TxnId txn) const {
   const IntentWaiter& waiter = *found->second.waiter;
   std::lock_guard lock(found->second.stripe->latch);
   if (waiter.state != IntentWaiter::State::kWaiting) return blockers;
-  const Intent& intent = *waiter.intent;
-  const auto place = std::find(intent.waiters.begin(), intent.waiters.end(), &waiter);
-  if (place != intent.waiters.begin()) {
-    blockers.push_back((*(place - 1))->owner.id);
-    return blockers;
-  }
-  for (const Holder& holder : intent.holders) {
+  for (const Holder& holder : waiter.intent->holders) {
     if (holder.owner != &waiter.owner) blockers.push_back(holder.owner->id);
   }
   return blockers;

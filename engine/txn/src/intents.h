@@ -1,10 +1,10 @@
 // Row intents: a transaction's claims on rows, by (tree, key), in memory only.
 //
 // Strict FIFO: a request waits behind every earlier one, compatible or not; only an upgrade from shared to exclusive
-// goes to the front. So a request waits for its predecessor in the queue, and the first one for the holders, which
-// makes the graph of waits sparse. Whoever is about to wait looks for a cycle through itself under the graph latch;
-// nobody can begin or give up waiting meanwhile, so a cycle that is found is real, and it costs exactly one victim: the
-// youngest.
+// goes to the front. Whoever is about to wait looks for a cycle through itself under the graph latch; nobody can begin
+// or give up waiting meanwhile, so a cycle that is found is real, and it costs exactly one victim: the youngest. A
+// waiter counts as waiting for the intent's holders only: those before it in the queue wait for the same holders and
+// for nobody else, so following them finds no other cycle, and a long queue costs no more than a short one.
 //
 // A request:      -> granted                  Acquire, at once
 //                 -> waiting -> granted       GrantWaiters
