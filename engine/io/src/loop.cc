@@ -31,6 +31,10 @@ constexpr int64_t kBackgroundShare = 8;  // background fibers get 1/8 of the tim
 
 thread_local LoopImpl* current_loop = nullptr;
 
+// See LatchScope. More sleeping loops than these are woken at once.
+constexpr uint32_t kPutOffWakesMax = 16;
+thread_local LoopImpl* put_off_wakes[kPutOffWakesMax];
+
 size_t StackBytes(const RuntimeOptions& options) {
   // Red zones and sanitizers' own frames need room.
   return kSanitized ? std::max<size_t>(options.stack_bytes, 1 << 20) : options.stack_bytes;
@@ -66,6 +70,8 @@ void StackOf(internal::Fiber::Role role, const boost::fibers::context* context, 
 }
 
 }  // namespace
+
+constinit thread_local internal::LatchScope internal::latch_scope{};
 
 LoopImpl* CurrentLoopImpl() { return current_loop; }
 
@@ -249,7 +255,17 @@ void LoopImpl::Push(InboxItem& item) {
   item.pushed_ticks = Ticks();
   inbox_.Push(item);
   // The item may be gone, its fiber may even have ended; the loop stays.
-  if (sleeping_.load(std::memory_order_seq_cst) != 0 && sleeping_.exchange(0, std::memory_order_seq_cst) != 0) Kick();
+  if (sleeping_.load(std::memory_order_seq_cst) == 0 || sleeping_.exchange(0, std::memory_order_seq_cst) == 0) return;
+  internal::LatchScope& scope = internal::latch_scope;
+  if (scope.held_count != 0 && scope.put_off_count < kPutOffWakesMax) {
+    put_off_wakes[scope.put_off_count++] = this;
+  } else {
+    Kick();
+  }
+}
+
+void internal::SendPutOffWakes() {
+  while (latch_scope.put_off_count > 0) put_off_wakes[--latch_scope.put_off_count]->Kick();
 }
 
 void LoopImpl::Kick() {
@@ -291,6 +307,7 @@ boost::fibers::context* LoopImpl::TakeDispatcher() {
 
 internal::Fiber* LoopImpl::Pick() {
   internal::Fiber* const from = current_;
+  SISAL_CHECK(internal::latch_scope.held_count == 0);  // rule 1: no latch across a suspension
   const int64_t now = Ticks();
   EndSlice(*from, now);
   internal::Fiber* to;

@@ -87,6 +87,8 @@ class LoopImpl final : public Loop {
   void Serve();
   void RequestStop();
 
+  // Makes the kernel return from the thread's sleep. From any thread.
+  void Kick();
   // Makes a parked fiber ready; the caller has won its wake. From any thread.
   void Schedule(internal::Fiber& fiber);
   // The same on the loop's own thread.
@@ -130,7 +132,6 @@ class LoopImpl final : public Loop {
 
   Status OpenRing();
   void Push(InboxItem& item);
-  void Kick();
   void Start(Job job);
   void Poll();
   void DrainInbox();

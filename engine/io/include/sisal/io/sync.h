@@ -49,15 +49,34 @@ struct WaitNode {
 
 }  // namespace internal
 
+namespace internal {
+
+// A wake of a sleeping loop is a system call of some microseconds, after which the woken thread may run in the waker's
+// place. Under a latch it would make others spin all that time; so it is put off until the thread holds no latch.
+struct LatchScope {
+  uint32_t held_count;
+  uint32_t put_off_count;  // wakes that wait for the last unlock
+};
+extern constinit thread_local LatchScope latch_scope;
+void SendPutOffWakes();
+
+}  // namespace internal
+
 // A short spin lock for a few dozen instructions that neither suspend nor allocate much; between loops only. A holder
-// never parks, so a spin on the same loop cannot wait for a parked fiber.
+// never parks (checked), so a spin on the same loop cannot wait for a parked fiber.
 class SpinLatch {
  public:
   void lock() {
     uint32_t expected = 0;
     if (!word_.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed)) LockSlow();
+    ++internal::latch_scope.held_count;
   }
-  void unlock() { word_.store(0, std::memory_order_release); }
+  void unlock() {
+    word_.store(0, std::memory_order_release);
+    if (--internal::latch_scope.held_count == 0 && internal::latch_scope.put_off_count != 0) {
+      internal::SendPutOffWakes();  // *this may be gone by now
+    }
+  }
 
  private:
   void LockSlow();
