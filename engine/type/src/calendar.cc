@@ -116,7 +116,10 @@ int32_t DaysInMonth(int64_t year, int32_t month) {
 }
 
 int64_t DayOf(int64_t timestamp) { return FloorDivide(timestamp, kMicrosPerDay); }
-int64_t MicrosOfDay(int64_t timestamp) { return timestamp - DayOf(timestamp) * kMicrosPerDay; }
+int64_t MicrosOfDay(int64_t timestamp) {
+  const int64_t rest = timestamp % kMicrosPerDay;
+  return rest < 0 ? rest + kMicrosPerDay : rest;
+}
 
 std::string Interval::Encode() const {
   std::string bytes;

@@ -55,7 +55,8 @@ class Decoder {
   Outcome DecodeDateOrZone(std::string_view text);
   Outcome SetZone(std::string_view text);
   Outcome SetDay(int64_t days, uint32_t more = 0);
-  Outcome Finish();
+  Outcome FinishDate();
+  Outcome FinishTime();
 
   const bool time_only_;  // a number without a date is a time
   const TextSettings& settings_;
@@ -83,7 +84,8 @@ Outcome Decoder::Run(std::string_view text) {
     if (outcome != Outcome::kOk) return outcome;
   }
   if (after_time_mark_ || after_julian_mark_) return Outcome::kMalformed;
-  return Finish();
+  const Outcome outcome = FinishDate();
+  return outcome == Outcome::kOk ? FinishTime() : outcome;
 }
 
 Outcome Decoder::DecodeField(const DateTimeField& field) {
@@ -322,7 +324,7 @@ Outcome Decoder::DecodeWord(std::string_view text) {
     case WordKind::kDayOfWeek:
       return Mark(kDayOfWeekPart);
     case WordKind::kTimeMark:
-      if (!Has(kDatePart) || time_only_) return Outcome::kMalformed;
+      if (!Has(kDatePart)) return Outcome::kMalformed;
       after_time_mark_ = true;
       return Outcome::kOk;
     case WordKind::kJulianMark:
@@ -357,13 +359,7 @@ Outcome Decoder::DecodeWord(std::string_view text) {
   return Outcome::kUnknownZone;
 }
 
-Outcome Decoder::Finish() {
-  if (meridian_ >= 0) {
-    if (hours_ > 12) return Outcome::kOutOfRange;
-    hours_ = hours_ % 12 + (meridian_ == 1 ? 12 : 0);
-  }
-  if (hours_ > 24 || (hours_ == 24 && micros_of_hour_ > 0)) return Outcome::kOutOfRange;
-  micros_ = hours_ * 3600 * kMicrosPerSecond + micros_of_hour_;
+Outcome Decoder::FinishDate() {
   if (day_is_final_) return before_christ_ ? Outcome::kMalformed : Outcome::kOk;
   if (Has(kYear)) {
     if (before_christ_) {
@@ -375,17 +371,27 @@ Outcome Decoder::Finish() {
       return Outcome::kOutOfRange;
     }
   }
+  constexpr int64_t kYearsMax = 100'000'000;  // far beyond all ranges, and within the arithmetic's
+  const int64_t year = std::clamp(year_, -kYearsMax, kYearsMax);
   if (Has(kDayOfYear)) {
-    if (day_of_year_ > DaysInMonth(year_, 2) + 337) return Outcome::kOutOfRange;
-    days_ = DaysFromCivil(year_, 1, day_of_year_);
+    days_ = DaysFromCivil(year, 1, 1) + day_of_year_ - 1;
     return Outcome::kOk;
   }
   if (Has(kMonth) && (month_ < 1 || month_ > 12)) return Outcome::kOutOfRangeMonthDay;
   if (Has(kDay) && (day_ < 1 || day_ > 31)) return Outcome::kOutOfRangeMonthDay;
   if (!Has(kDatePart)) return Outcome::kOk;
   if (day_ > DaysInMonth(year_, static_cast<int32_t>(month_))) return Outcome::kOutOfRange;
-  constexpr int64_t kYearsMax = 100'000'000;  // far beyond all ranges, and within the arithmetic's
-  days_ = DaysFromCivil(std::clamp(year_, -kYearsMax, kYearsMax), month_, day_);
+  days_ = DaysFromCivil(year, month_, day_);
+  return Outcome::kOk;
+}
+
+Outcome Decoder::FinishTime() {
+  if (meridian_ >= 0) {
+    if (hours_ > 12) return Outcome::kOutOfRange;
+    hours_ = hours_ % 12 + (meridian_ == 1 ? 12 : 0);
+  }
+  if (hours_ > 24 || (hours_ == 24 && micros_of_hour_ > 0)) return Outcome::kOutOfRange;
+  micros_ = hours_ * 3600 * kMicrosPerSecond + micros_of_hour_;
   return Outcome::kOk;
 }
 

@@ -260,7 +260,7 @@ bool ParseClock(std::string_view text, int64_t& hours, int64_t& micros_of_hour, 
   }
   overflow = parts[1] > 59 || parts[2] > 60;
   hours = parts[0];
-  micros_of_hour = (parts[1] * 60 + parts[2]) * 1'000'000 + fraction;
+  micros_of_hour = overflow ? 0 : (parts[1] * 60 + parts[2]) * 1'000'000 + fraction;
   return true;
 }
 

@@ -57,14 +57,14 @@ bool ParseSmall(std::string_view text, Numeric& value) {
     if (c == '.' && !point) {
       point = true;
     } else if (c >= '0' && c <= '9') {
+      if (++digits > 18) return false;
       coefficient = coefficient * 10 + (c - '0');
-      ++digits;
       scale += point;
     } else {
       return false;
     }
   }
-  if (digits == 0 || digits > 18) return false;
+  if (digits == 0) return false;
   value = NumericAccess::MakeSmall(negative ? -coefficient : coefficient, scale);
   return true;
 }
