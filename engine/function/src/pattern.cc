@@ -115,7 +115,6 @@ void RegisterPatternFunctions(Registry& registry) {
   AddMatch<Like<false>>(registry, "~~", "!~~", kBytea, kBytea);
   registry.Scalar("like_escape", {kText, kText}, kText,
                   Map<[](Env& env, Text pattern, Text escape) { return LikeEscape(env, pattern, escape); }>);
-  registry.Scalar("regexp_like", {kText, kText}, kBoolean, MatchKernel<RegexMatcher<false>, false>);
 }
 
 }  // namespace sisal::function

@@ -61,6 +61,7 @@ Registry MakeRegistry() {
   RegisterTextFunctions(registry);
   RegisterTextEditFunctions(registry);
   RegisterPatternFunctions(registry);
+  RegisterRegexFunctions(registry);
   RegisterByteaFunctions(registry);
   RegisterUuidFunctions(registry);
   RegisterDateTimeOperators(registry);

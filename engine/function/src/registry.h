@@ -63,6 +63,7 @@ void RegisterBooleanFunctions(Registry& registry);
 void RegisterTextFunctions(Registry& registry);
 void RegisterTextEditFunctions(Registry& registry);
 void RegisterPatternFunctions(Registry& registry);
+void RegisterRegexFunctions(Registry& registry);
 void RegisterByteaFunctions(Registry& registry);
 void RegisterUuidFunctions(Registry& registry);
 void RegisterDateTimeOperators(Registry& registry);

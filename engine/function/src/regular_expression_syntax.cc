@@ -28,11 +28,14 @@ class Translator {
  public:
   explicit Translator(std::string_view pattern) : rest_(pattern) {}
 
-  Result<std::string> Run() {
+  Status Run() {
     while (!rest_.empty()) SISAL_RETURN_IF_ERROR(Item());
     if (depth_ != 0) return Invalid("parentheses () not balanced");
-    return std::move(out_);
+    return Status();
   }
+  std::string& out() { return out_; }
+  bool has_captures() const { return has_captures_; }
+  bool has_shortest() const { return has_shortest_; }
 
  private:
   char Take() {
@@ -98,7 +101,10 @@ class Translator {
   Status Open() {
     Take();
     ++depth_;
-    if (rest_.empty() || rest_[0] != '?') return Emit("(", false);
+    if (rest_.empty() || rest_[0] != '?') {
+      has_captures_ = true;
+      return Emit("(", false);
+    }
     Take();
     const char kind = rest_.empty() ? '\0' : Take();
     if (kind == ':') return Emit("(?:", false);
@@ -109,7 +115,10 @@ class Translator {
   Status Quantifier(const std::string& text) {
     if (!quantifiable_) return Invalid("quantifier operand invalid");
     out_ += text;
-    if (!rest_.empty() && rest_[0] == '?') out_ += Take();  // shortest match: no difference to whether there is one
+    if (!rest_.empty() && rest_[0] == '?') {
+      out_ += Take();
+      has_shortest_ = true;
+    }
     quantifiable_ = false;
     return Status();
   }
@@ -309,6 +318,8 @@ class Translator {
   std::string out_;
   size_t depth_ = 0;
   bool quantifiable_ = false;
+  bool has_captures_ = false;
+  bool has_shortest_ = false;
 };
 
 // The letters of "(?...)" at the beginning.
@@ -348,23 +359,31 @@ Status EmbeddedOptions(std::string_view& pattern, bool& ignore_case, bool& liter
 
 }  // namespace
 
-Result<std::string> TranslateRegex(std::string_view pattern, bool& ignore_case) {
+Result<TranslatedRegex> TranslateRegex(std::string_view pattern, bool ignore_case) {
+  TranslatedRegex translated;
+  translated.ignore_case = ignore_case;
   bool literal = false;
   if (pattern.starts_with("***=")) {
     literal = true;
     pattern.remove_prefix(4);
   } else {
     if (pattern.starts_with("***:")) pattern.remove_prefix(4);
-    SISAL_RETURN_IF_ERROR(EmbeddedOptions(pattern, ignore_case, literal));
+    SISAL_RETURN_IF_ERROR(EmbeddedOptions(pattern, translated.ignore_case, literal));
   }
-  if (!literal) return Translator(pattern).Run();
-  std::string out;
+  if (!literal) {
+    Translator translator(pattern);
+    SISAL_RETURN_IF_ERROR(translator.Run());
+    translated.text = std::move(translator.out());
+    translated.has_captures = translator.has_captures();
+    translated.has_shortest = translator.has_shortest();
+    return translated;
+  }
   while (!pattern.empty()) {
     const std::string_view character = TakeCharacter(pattern);
-    if (character.size() == 1 && !IsLetter(character[0]) && !IsDigit(character[0])) out += '\\';
-    out += character;
+    if (character.size() == 1 && !IsLetter(character[0]) && !IsDigit(character[0])) translated.text += '\\';
+    translated.text += character;
   }
-  return out;
+  return translated;
 }
 
 }  // namespace sisal::function

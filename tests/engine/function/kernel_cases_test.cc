@@ -297,7 +297,7 @@ TEST_P(KernelCasesTest, AnswersAsPostgres) {
 
 INSTANTIATE_TEST_SUITE_P(Files, KernelCasesTest,
                          ::testing::Values("number", "text", "date_time", "cast", "aggregate", "to_char",
-                                           "to_char_number"),
+                                           "to_char_number", "regex"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
