@@ -30,14 +30,14 @@ import grpc  # noqa: E402
 
 ACCOUNTS = 20
 START_BALANCE = 1000
-PAD = "x" * 400  # makes the log grow
 
 
 class Writer(threading.Thread):
     """Commits transfers until the server goes away. Remembers what it was told."""
 
-    def __init__(self, number, seed, first_sequence):
+    def __init__(self, number, seed, first_sequence, pad_bytes):
         super().__init__(daemon=True)
+        self.pad = "x" * pad_bytes  # makes the log grow
         self.number = number
         self.random = random.Random(seed)
         self.sequence = first_sequence
@@ -73,7 +73,7 @@ class Writer(threading.Thread):
                        timeout=20)
             committing = True
             client.raw("INSERT INTO ledger (writer, sequence, source, target, amount, pad) VALUES ($1, $2, $3, $4, $5, $6)",
-                       (self.number, sequence, source, target, amount, PAD), handle=handle, commit=True, timeout=20)
+                       (self.number, sequence, source, target, amount, self.pad), handle=handle, commit=True, timeout=20)
             self.acknowledged.add(sequence)
             return True
         except SqlError as error:
@@ -139,6 +139,7 @@ def main():
     choose = random.Random(options.seed)
 
     arguments, preexec, directory, mounted = [], None, None, None
+    pad_bytes = 400 if options.full == "none" else 16000
     if options.full != "none":
         arguments = ["--wal-segment-bytes", str(1 << 20)]
     if options.full == "rlimit":
@@ -164,7 +165,7 @@ def main():
             client.execute("INSERT INTO account VALUES ($1, $2)", account, START_BALANCE)
         client.close()
         for cycle in range(options.cycles):
-            running = [Writer(cycle * options.writers + i, choose.random(), 0) for i in range(options.writers)]
+            running = [Writer(cycle * options.writers + i, choose.random(), 0, pad_bytes) for i in range(options.writers)]
             writers += running
             for writer in running:
                 writer.run_against(server.address)
@@ -203,7 +204,7 @@ def main():
     finally:
         server.__exit__()
         if mounted:
-            subprocess.run(["umount", mounted], check=False)
+            subprocess.run(["umount", "--lazy", mounted], check=False)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ Status EngineSession::Begin(const BeginOptions& options) {
   open_->on_error = options.on_error;
   open_->start_micros = engine_.runtime.clock().WallMicros();
   open_->txn = engine_.store->Begin(txn_options);
+  open_->options = txn_options;
   return Status();
 }
 

@@ -35,6 +35,7 @@ struct OpenTransaction {
   };
 
   std::unique_ptr<txn::Transaction> txn;  // nullptr: failed, and all of it was given back
+  txn::TransactionOptions options;
   OnError on_error = OnError::kAbortTransaction;
   bool failed = false;
   bool answered = false;                      // a statement has ended in it: its snapshot may no longer move
@@ -93,6 +94,7 @@ class EngineSession final : public Session {
   // DDL in the open transaction, or in one of its own. Suspends.
   Status RunInTransaction(const sql::Statement& statement, const CallOptions& options, FinishedResult& result);
   Status RunUtility(const sql::Statement& statement, const CallOptions& options, std::vector<Notice>& notices);
+  Status EndBySql(const sql::Statement& statement, const CallOptions& options, FinishedResult& result);
   Status SetTransaction(const sql::TransactionStatement& modes);
   Status RollbackToSavepoint(const std::string& name);
   Status ReleaseSavepoint(const std::string& name);

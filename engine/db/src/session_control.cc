@@ -71,23 +71,9 @@ Status EngineSession::ControlTransaction(const sql::Statement& statement, const 
       begin.read_only = modes.read_only.value_or(false);
       return Begin(begin);
     }
-    case Kind::kCommit: {
-      if (open_ == nullptr) {
-        result.notices_list.push_back({"25P01", "there is no transaction in progress", ""});
-        return Status();
-      }
-      if (open_->failed) {
-        Rollback();
-        result.set_command("ROLLBACK");
-        return Status();
-      }
-      SISAL_ASSIGN_OR_RETURN(result.position, Commit(options));
-      return Status();
-    }
+    case Kind::kCommit:
     case Kind::kRollback:
-      if (open_ == nullptr) result.notices_list.push_back({"25P01", "there is no transaction in progress", ""});
-      Rollback();
-      return Status();
+      return EndBySql(statement, options, result);
     case Kind::kSavepoint:
       if (open_ == nullptr) return Error("25P01", "SAVEPOINT can only be used in transaction blocks");
       open_->savepoints.push_back(
@@ -100,6 +86,25 @@ Status EngineSession::ControlTransaction(const sql::Statement& statement, const 
     default:
       return SetTransaction(modes);
   }
+}
+
+// COMMIT and ROLLBACK; AND CHAIN begins a transaction of the same kind at once.
+Status EngineSession::EndBySql(const sql::Statement& statement, const CallOptions& options, FinishedResult& result) {
+  if (open_ == nullptr) {
+    if (statement.transaction.chain) {
+      return Error("25P01", statement.command + " AND CHAIN can only be used in transaction blocks");
+    }
+    result.notices_list.push_back({"25P01", "there is no transaction in progress", ""});
+    return Status();
+  }
+  const BeginOptions same{open_->options.isolation, open_->options.read_only, open_->on_error};
+  if (open_->failed || statement.kind == Kind::kRollback) {
+    Rollback();
+    result.set_command("ROLLBACK");
+  } else {
+    SISAL_ASSIGN_OR_RETURN(result.position, Commit(options));
+  }
+  return statement.transaction.chain ? Begin(same) : Status();
 }
 
 namespace {
@@ -143,6 +148,7 @@ Status EngineSession::SetTransaction(const sql::TransactionStatement& modes) {
     return Error("25001", "SET TRANSACTION must be called before any query");
   }
   open_->txn = engine_.store->Begin(options);
+  open_->options = options;
   return Status();
 }
 

@@ -161,7 +161,8 @@ bool GivesOrder(const std::vector<SortKey>& wanted, const Leaf& leaf, Path& path
     while (at < path.key.size() && is_fixed(path.key[at].column)) ++at;
     if (at == path.key.size()) {
       // Rows with one full key are one row, so what follows does not matter.
-      return path.unique && !path.index.has_value();
+      if (!path.unique || path.index.has_value()) return false;
+      break;
     }
     const KeyColumn& have = path.key[at];
     if (have.column != number) return false;

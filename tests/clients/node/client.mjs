@@ -30,7 +30,7 @@ const [ids, prices, days] = answer.chunk.batch.columns;
 assert.deepEqual(ids.integers, [1, 2]);
 assert.deepEqual(prices.texts, ['12.50', '12.50']);
 assert.equal(days.integers[0], 20787);
-assert.equal(days.null_bitmap[0] & 3, 2);
+assert.equal(days.nullBitmap[0] & 3, 2);
 
 let rows = 0;
 let sum = 0;

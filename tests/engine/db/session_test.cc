@@ -187,6 +187,24 @@ TEST_F(SessionTest, AnOldSnapshotDoesNotWriteAroundANewIndex) {
   Run("ROLLBACK");
 }
 
+TEST_F(SessionTest, AnOrderBeyondTheKeyKeepsTheKeysDirection) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
+  Run("INSERT INTO t VALUES (1, 5), (2, 7), (3, 2)");
+  EXPECT_EQ(Run("SELECT id FROM t ORDER BY id DESC, n"), "3\n2\n1\n");
+  EXPECT_EQ(Run("SELECT id FROM t ORDER BY id, n DESC"), "1\n2\n3\n");
+}
+
+TEST_F(SessionTest, ChainBeginsTheSameKindOfTransaction) {
+  EXPECT_EQ(Run("COMMIT AND CHAIN").substr(0, 11), "ERROR 25P01");
+  Run("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY");
+  EXPECT_EQ(Run("COMMIT AND CHAIN"), "COMMIT");
+  EXPECT_EQ(Run("SHOW transaction_isolation"), "read committed\n");
+  EXPECT_EQ(Run("SHOW transaction_read_only"), "on\n");
+  EXPECT_EQ(Run("ROLLBACK AND CHAIN"), "ROLLBACK");
+  EXPECT_EQ(session_->phase(), TransactionPhase::kActive);
+  Run("ROLLBACK");
+}
+
 TEST_F(SessionTest, UniqueLetsManyNullsIn) {
   Run("CREATE TABLE t (id INTEGER PRIMARY KEY, code TEXT UNIQUE)");
   EXPECT_EQ(Run("INSERT INTO t VALUES (1, NULL), (2, NULL)"), "INSERT 2");
