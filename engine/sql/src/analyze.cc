@@ -26,7 +26,8 @@ Status AnalyzeHere(const std::string& text, const AnalyzeContext& context, State
 }  // namespace
 
 Result<StatementPtr> Analyze(std::string_view sql, const AnalyzeContext& context) {
-  const std::string text(sql);
+  SISAL_RETURN_IF_ERROR(CheckLength(sql));  // before anything is copied
+  const std::string text(sql);              // ends in a zero byte for the parser
   auto statement = std::make_shared<Statement>();
   uint32_t depth = 0;
   SISAL_RETURN_IF_ERROR(CheckText(text, depth));

@@ -7,7 +7,7 @@ Result<const Expr*> Binder::BindCase(Scope& scope, const PgQuery__CaseExpr& node
   const NodeList whens(node.args, node.n_args);
   const Expr* operand = nullptr;
   if (node.arg != nullptr) {
-    constexpr uint64_t kDuplicationMax = 1 << 16;
+    constexpr uint64_t kDuplicationMax = 4096;
     const uint64_t duplication_before = duplication_;
     duplication_ *= whens.size();
     if (whens.size() > 1 && duplication_ > kDuplicationMax) {
@@ -45,7 +45,8 @@ Result<const Expr*> Binder::BindCase(Scope& scope, const PgQuery__CaseExpr& node
     results.push_back(result);
     locations.push_back(LocationOf(item->case_when->result));
   }
-  SISAL_ASSIGN_OR_RETURN(const SqlType type, CoerceToCommon(results, locations, "CASE"));
+  SISAL_ASSIGN_OR_RETURN(SqlType type, CoerceToCommon(results, locations, "CASE"));
+  if (!has_else) type = type.id;  // the implicit NULL has no modifiers
   Expr* expr = NewExpr(ExprKind::kCase, type, node.location);
   expr->flag = has_else;
   for (size_t i = 0; i < conditions.size(); ++i) {

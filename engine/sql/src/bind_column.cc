@@ -13,7 +13,8 @@ const Expr* Binder::AddOuter(Frame& frame, const Expr* meaning) {
 }
 
 // `expr` is in terms of found_in's columns; each frame between takes it from the one around it.
-const Expr* Binder::ThroughFrames(Scope& scope, Scope& found_in, const Expr* expr) {
+const Expr* Binder::ThroughFrames(Scope& scope, Scope& found_in, const Expr* expr, int32_t location) {
+  expr = WithPosition(expr, location);
   std::vector<Frame*> path;
   for (Frame* frame = scope.frame; frame != found_in.frame; frame = frame->parent) path.push_back(frame);
   for (auto frame = path.rbegin(); frame != path.rend(); ++frame) expr = AddOuter(**frame, expr);
@@ -33,7 +34,7 @@ Result<const Expr*> Binder::FindColumn(Scope& scope, std::string_view name, int3
         found = column.expr;
       }
     }
-    if (found != nullptr) return WithPosition(ThroughFrames(scope, *at, found), location);
+    if (found != nullptr) return WithPosition(ThroughFrames(scope, *at, found, location), location);
   }
   return nullptr;
 }
@@ -54,7 +55,7 @@ Result<const Expr*> Binder::FindQualifiedColumn(Scope& scope, std::string_view s
       if (found == nullptr) {
         return At(location, "42703", "column " + std::string(relation) + "." + std::string(name) + " does not exist");
       }
-      return WithPosition(ThroughFrames(scope, *at, found), location);
+      return WithPosition(ThroughFrames(scope, *at, found, location), location);
     }
   }
   return nullptr;
@@ -82,6 +83,12 @@ bool HasColumn(const Scope* scope, std::string_view name) {
 
 }  // namespace
 
+Error Binder::HiddenRelation(std::string_view relation, int32_t location) const {
+  const std::string name = "\"" + std::string(relation) + "\"";
+  return At(location, "42P01", "invalid reference to FROM-clause entry for table " + name)
+      .WithDetail("There is an entry for table " + name + ", but it cannot be referenced from this part of the query.");
+}
+
 Result<const Expr*> Binder::BindColumnRef(Scope& scope, const PgQuery__ColumnRef& node) {
   const NodeList fields(node.fields, node.n_fields);
   if (IsStar(fields.back())) return At(node.location, "0A000", "row expansion via \"*\" is not supported here");
@@ -93,8 +100,13 @@ Result<const Expr*> Binder::BindColumnRef(Scope& scope, const PgQuery__ColumnRef
     SISAL_ASSIGN_OR_RETURN(const Expr* found, FindColumn(scope, name, node.location));
     if (found != nullptr) return found;
     for (Scope* at = &scope; at != nullptr; at = at->outer) {
-      if (HasColumn(at->lateral, name)) return NotSupported(node.location, "LATERAL");
+      if (at->clause == Clause::kFunctionInFrom && HasColumn(at->lateral, name)) {
+        return NotSupported(node.location, "LATERAL");
+      }
       if (HasRelation(at, name)) return NotSupported(node.location, "a row of a table as a value");
+    }
+    for (const std::string_view system : {"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}) {
+      if (name == system && !scope.leaves.empty()) return NotSupported(node.location, "a system column");
     }
     return At(node.location, "42703", "column \"" + std::string(name) + "\" does not exist");
   }
@@ -108,22 +120,16 @@ Result<const Expr*> Binder::BindColumnRef(Scope& scope, const PgQuery__ColumnRef
   SISAL_ASSIGN_OR_RETURN(const Expr* found, FindQualifiedColumn(scope, schema, relation, name, node.location));
   if (found != nullptr) return found;
   for (Scope* at = &scope; at != nullptr; at = at->outer) {
-    if (HasRelation(at->lateral, relation)) return NotSupported(node.location, "LATERAL");
-    for (const NamespaceItem& item : at->items) {
-      if (item.relation_visible || item.name != relation) continue;
-      return At(node.location, "42P01",
-                "invalid reference to FROM-clause entry for table \"" + std::string(relation) + "\"");
-    }
+    const bool lateral = HasRelation(at->lateral, relation);
+    if (lateral && at->clause == Clause::kFunctionInFrom) return NotSupported(node.location, "LATERAL");
+    if (lateral) return HiddenRelation(relation, node.location);
     for (const Leaf& leaf : at->leaves) {
       const bool hidden = leaf.alias == relation;
       if (!hidden && (leaf.table == nullptr || leaf.table->name != relation)) continue;
-      Error error = At(node.location, "42P01",
-                       "invalid reference to FROM-clause entry for table \"" + std::string(relation) + "\"");
-      if (hidden) {
-        return std::move(error).WithDetail("There is an entry for table \"" + std::string(relation) +
-                                           "\", but it cannot be referenced from this part of the query.");
-      }
-      return std::move(error).WithHint("Perhaps you meant to reference the table alias \"" + leaf.alias + "\".");
+      if (hidden) return HiddenRelation(relation, node.location);
+      return At(node.location, "42P01",
+                "invalid reference to FROM-clause entry for table \"" + std::string(relation) + "\"")
+          .WithHint("Perhaps you meant to reference the table alias \"" + leaf.alias + "\".");
     }
   }
   return At(node.location, "42P01", "missing FROM-clause entry for table \"" + std::string(relation) + "\"");
@@ -155,7 +161,7 @@ Result<std::vector<Target>> Binder::ExpandStar(Scope& scope, const PgQuery__Colu
     for (const NamespaceItem& item : at->items) {
       if (!item.relation_visible || item.name != relation || (!schema.empty() && item.schema != schema)) continue;
       for (const NamedColumn& column : item.columns) {
-        add({column.name, ThroughFrames(scope, *at, column.expr)});
+        add({column.name, ThroughFrames(scope, *at, column.expr, node.location)});
       }
       return targets;
     }

@@ -30,11 +30,11 @@ Result<std::vector<Assignment>> Binder::BindAssignments(Scope& scope, const cata
   for (const Node* node : targets) {
     const PgQuery__ResTarget& target = *node->res_target;
     const std::string name(View(target.name));
-    if (target.n_indirection > 0) return NotSupported(target.location, "an assignment to a part of a column");
     const std::optional<uint32_t> column = table->FindColumn(name);
     if (!column.has_value()) {
       return At(target.location, "42703", "column \"" + name + "\" of relation \"" + table->name + "\" does not exist");
     }
+    if (target.n_indirection > 0) return NotSupported(target.location, "an assignment to a part of a column");
     const bool again = std::any_of(assignments.begin(), assignments.end(),
                                    [&](const Assignment& other) { return other.column == *column; });
     if (again) return Error("42601", "multiple assignments to same column \"" + name + "\"");

@@ -411,7 +411,7 @@ Result<const Expr*> Binder::BindBetween(Scope& scope, const PgQuery__AExpr& node
   const bool negated = node.kind == PG_QUERY__A__EXPR__KIND__AEXPR_NOT_BETWEEN ||
                        node.kind == PG_QUERY__A__EXPR__KIND__AEXPR_NOT_BETWEEN_SYM;
   // The tested expression appears two or four times in the result.
-  constexpr uint64_t kDuplicationMax = 1 << 16;
+  constexpr uint64_t kDuplicationMax = 4096;
   const uint64_t duplication_before = duplication_;
   duplication_ *= symmetric ? 4 : 2;
   if (duplication_ > kDuplicationMax) {

@@ -91,26 +91,25 @@ std::unique_ptr<FromTree> Binder::AddTableLeaf(Scope& scope, const catalog::Tabl
   return tree;
 }
 
-Status Binder::ApplyAlias(const PgQuery__Alias* alias, NamespaceItem& item, int32_t location) {
+Status Binder::ApplyAlias(const PgQuery__Alias* alias, NamespaceItem& item) {
   if (alias == nullptr) return Status();
   item.name = View(alias->aliasname);
   item.schema.clear();
   const NodeList names(alias->colnames, alias->n_colnames);
   if (names.size() > item.columns.size()) {
-    return At(location, "42P10",
-              "table \"" + item.name + "\" has " + std::to_string(item.columns.size()) + " columns available but " +
-                  std::to_string(names.size()) + " columns specified");
+    return Error("42P10", "table \"" + item.name + "\" has " + std::to_string(item.columns.size()) +
+                              " columns available but " + std::to_string(names.size()) + " columns specified");
   }
   for (size_t i = 0; i < names.size(); ++i) item.columns[i].name = StringOf(names[i]);
   return Status();
 }
 
-Status Binder::AddItems(std::vector<NamespaceItem>& to, std::vector<NamespaceItem> from, int32_t location) {
+Status Binder::AddItems(std::vector<NamespaceItem>& to, std::vector<NamespaceItem> from) {
   for (NamespaceItem& item : from) {
     for (const NamespaceItem& other : to) {
       if (item.relation_visible && other.relation_visible && !item.name.empty() && item.name == other.name &&
           (item.schema == other.schema || item.schema.empty() || other.schema.empty())) {
-        return At(location, "42712", "table name \"" + item.name + "\" specified more than once");
+        return Error("42712", "table name \"" + item.name + "\" specified more than once");
       }
     }
     to.push_back(std::move(item));
@@ -123,7 +122,7 @@ Result<std::unique_ptr<FromTree>> Binder::BindFrom(Scope& scope, NodeList from) 
   for (const Node* node : from) {
     std::vector<NamespaceItem> items;
     SISAL_ASSIGN_OR_RETURN(std::unique_ptr<FromTree> next, BindFromItem(scope, node, items));
-    SISAL_RETURN_IF_ERROR(AddItems(scope.items, std::move(items), -1));
+    SISAL_RETURN_IF_ERROR(AddItems(scope.items, std::move(items)));
     if (tree == nullptr) {
       tree = std::move(next);
       continue;
@@ -178,7 +177,7 @@ Result<std::unique_ptr<FromTree>> Binder::BindRangeVar(Scope& scope, const PgQue
       item.columns.push_back({std::string(column.name), nullptr});
     }
     item.schema = view->name.substr(0, view->name.find('.'));
-    SISAL_RETURN_IF_ERROR(ApplyAlias(node.alias, item, node.location));
+    SISAL_RETURN_IF_ERROR(ApplyAlias(node.alias, item));
     Leaf leaf;
     leaf.kind = LeafKind::kSystemView;
     leaf.alias = item.name;
@@ -188,17 +187,16 @@ Result<std::unique_ptr<FromTree>> Binder::BindRangeVar(Scope& scope, const PgQue
   SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindTable(node));
   item.schema = table->schema;
   auto tree = AddTableLeaf(scope, table, std::string(name), item);
-  SISAL_RETURN_IF_ERROR(ApplyAlias(node.alias, item, node.location));
+  SISAL_RETURN_IF_ERROR(ApplyAlias(node.alias, item));
   scope.leaves.back().alias = item.name;
   items.push_back(std::move(item));
   return tree;
 }
 
 Result<std::unique_ptr<FromTree>> Binder::AddQueryLeaf(Scope& scope, BoundQuery query, NamespaceItem item,
-                                                       const PgQuery__Alias* alias, int32_t location,
-                                                       std::vector<NamespaceItem>& items) {
+                                                       const PgQuery__Alias* alias, std::vector<NamespaceItem>& items) {
   for (const OutputColumn& column : query.columns) item.columns.push_back({column.name, nullptr});
-  SISAL_RETURN_IF_ERROR(ApplyAlias(alias, item, location));
+  SISAL_RETURN_IF_ERROR(ApplyAlias(alias, item));
   Leaf leaf;
   leaf.kind = LeafKind::kPlan;
   leaf.alias = item.name;
@@ -231,7 +229,7 @@ Result<std::unique_ptr<FromTree>> Binder::BindCommonTable(Scope& scope, const Co
   for (size_t i = 0; i < names.size(); ++i) query.columns[i].name = StringOf(names[i]);
   NamespaceItem item;
   item.name = common.name;
-  return AddQueryLeaf(scope, std::move(query), std::move(item), node.alias, node.location, items);
+  return AddQueryLeaf(scope, std::move(query), std::move(item), node.alias, items);
 }
 
 Result<std::unique_ptr<FromTree>> Binder::BindRangeSubselect(Scope& scope, const PgQuery__RangeSubselect& node,
@@ -244,7 +242,7 @@ Result<std::unique_ptr<FromTree>> Binder::BindRangeSubselect(Scope& scope, const
   options.frame = scope.frame;
   options.common_tables = scope.common_tables;
   SISAL_ASSIGN_OR_RETURN(BoundQuery query, BindQuery(*node.subquery->select_stmt, options));
-  return AddQueryLeaf(scope, std::move(query), NamespaceItem(), node.alias, location, items);
+  return AddQueryLeaf(scope, std::move(query), NamespaceItem(), node.alias, items);
 }
 
 Result<std::unique_ptr<FromTree>> Binder::BindRangeFunction(Scope& scope, const PgQuery__RangeFunction& node,
@@ -304,7 +302,7 @@ Result<std::unique_ptr<FromTree>> Binder::BindRangeFunction(Scope& scope, const 
   std::vector<OutputColumn> columns = {{column_name, plan->output[0], false}};
   if (node.ordinality) columns.push_back({"ordinality", TypeId::kBigint, true});
   for (const OutputColumn& column : columns) item.columns.push_back({column.name, nullptr});
-  SISAL_RETURN_IF_ERROR(ApplyAlias(node.alias, item, call.location));
+  SISAL_RETURN_IF_ERROR(ApplyAlias(node.alias, item));
   Leaf leaf;
   leaf.kind = LeafKind::kFunction;
   leaf.alias = item.name;
@@ -348,7 +346,7 @@ Result<std::unique_ptr<FromTree>> Binder::BindJoin(Scope& scope, const PgQuery__
     }
   }
   std::vector<NamespaceItem> both = std::move(left);
-  SISAL_RETURN_IF_ERROR(AddItems(both, std::move(right), -1));
+  SISAL_RETURN_IF_ERROR(AddItems(both, std::move(right)));
   if (node.quals != nullptr) {
     // ON sees the two sides, not the rest of FROM.
     std::swap(scope.items, both);
@@ -360,7 +358,7 @@ Result<std::unique_ptr<FromTree>> Binder::BindJoin(Scope& scope, const PgQuery__
   if (tree->join == JoinKind::kLeft || tree->join == JoinKind::kFull) MarkNullable(scope, *tree->right);
   if (tree->join == JoinKind::kRight || tree->join == JoinKind::kFull) MarkNullable(scope, *tree->left);
   if (node.alias != nullptr) {
-    SISAL_RETURN_IF_ERROR(ApplyAlias(node.alias, joined, -1));
+    SISAL_RETURN_IF_ERROR(ApplyAlias(node.alias, joined));
     items.push_back(std::move(joined));
     return tree;
   }

@@ -5,7 +5,8 @@
 
 namespace sisal::sql {
 
-Result<const Expr*> Binder::CallFunction(std::string_view name, std::vector<const Expr*> args, int32_t location) {
+Result<const Expr*> Binder::CallFunction(std::string_view name, std::vector<const Expr*> args, int32_t location,
+                                         std::string_view schema) {
   TypeIds types;
   for (const Expr* arg : args) types.push_back(arg->type.id);
   const ResolvedFunction resolved = ResolveFunction(name, types);
@@ -17,7 +18,7 @@ Result<const Expr*> Binder::CallFunction(std::string_view name, std::vector<cons
         return CoerceTo(args[0], *type, CastContext::kExplicit, location);
       }
     }
-    const std::string signature = std::string(name) + "(" + TypeList(types) + ")";
+    const std::string signature = std::string(schema) + std::string(name) + "(" + TypeList(types) + ")";
     if (resolved.match == Match::kAmbiguous) {
       return At(location, "42725", "function " + signature + " is not unique")
           .WithHint("Could not choose a best candidate function. You might need to add explicit type casts.");
@@ -108,7 +109,7 @@ Result<const Expr*> Binder::BindFuncCall(Scope& scope, const PgQuery__FuncCall& 
   if (node.n_agg_order > 0) return no_aggregate("ORDER BY");
   if (node.agg_filter != nullptr) return no_aggregate("FILTER");
   SISAL_ASSIGN_OR_RETURN(std::vector<const Expr*> args, BindList(scope, arg_nodes));
-  return CallFunction(name, std::move(args), node.location);
+  return CallFunction(name, std::move(args), node.location, names.size() > 1 ? "pg_catalog." : "");
 }
 
 Result<const Expr*> Binder::BindAggregate(Scope& scope, const PgQuery__FuncCall& node, std::string_view name) {
@@ -170,11 +171,12 @@ Result<const Expr*> Binder::BindAggregate(Scope& scope, const PgQuery__FuncCall&
   for (size_t i = 0; i < call.args.size(); ++i) {
     SISAL_ASSIGN_OR_RETURN(call.args[i], CoerceType(call.args[i], resolved.types[i], CastContext::kImplicit, -1));
   }
-  for (SortKey& key : call.order) {
+  for (size_t i = 0; i < call.order.size(); ++i) {
+    const SortKey& key = call.order[i];
     const bool listed =
         std::any_of(call.args.begin(), call.args.end(), [&](const Expr* arg) { return SameExpr(arg, key.expr); });
     if (call.distinct && !listed) {
-      return At(node.location, "42P10",
+      return At(LocationOf(node.agg_order[i]), "42P10",
                 "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list");
     }
   }

@@ -65,6 +65,16 @@ void Binder::AddDependentGroups(const Scope& scope, std::vector<const Expr*>& gr
   }
 }
 
+namespace {
+
+// Reached without going into what a subplan takes from outside.
+bool InOwnArguments(const Expr* expr, const Expr* part) {
+  return expr == part ||
+         std::any_of(expr->args.begin(), expr->args.end(), [&](const Expr* arg) { return InOwnArguments(arg, part); });
+}
+
+}  // namespace
+
 Result<const Expr*> Binder::OverGroups(const Scope& scope, const std::vector<const Expr*>& groups, const Expr* expr) {
   const Expr* ungrouped = nullptr;
   const Expr* rewritten = Rewrite(expr, [&](const Expr* part) -> const Expr* {
@@ -86,6 +96,11 @@ Result<const Expr*> Binder::OverGroups(const Scope& scope, const std::vector<con
     return column;
   });
   if (ungrouped == nullptr) return rewritten;
+  if (!InOwnArguments(expr, ungrouped)) {
+    return Error("42803",
+                 "subquery uses ungrouped column \"" + ColumnText(scope, ungrouped->index) + "\" from outer query")
+        .WithPosition(ungrouped->position);
+  }
   return Error("42803", "column \"" + ColumnText(scope, ungrouped->index) +
                             "\" must appear in the GROUP BY clause or be used in an aggregate function")
       .WithPosition(ungrouped->position);

@@ -56,11 +56,11 @@ Result<std::vector<uint32_t>> Binder::InsertColumns(const catalog::Table& table,
   for (const Node* node : cols) {
     const PgQuery__ResTarget& target = *node->res_target;
     const std::string name(View(target.name));
-    if (target.n_indirection > 0) return NotSupported(target.location, "INSERT into a part of a column");
     const std::optional<uint32_t> column = table.FindColumn(name);
     if (!column.has_value()) {
       return At(target.location, "42703", "column \"" + name + "\" of relation \"" + table.name + "\" does not exist");
     }
+    if (target.n_indirection > 0) return NotSupported(target.location, "INSERT into a part of a column");
     if (std::find(columns.begin(), columns.end(), *column) != columns.end()) {
       return At(target.location, "42701", "column \"" + name + "\" specified more than once");
     }

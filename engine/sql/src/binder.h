@@ -142,7 +142,9 @@ class Binder {
   Result<std::vector<const Expr*>> BindList(Scope& scope, NodeList nodes);
   // Columns of a row constructor, or the one expression.
   Result<std::vector<const Expr*>> BindRow(Scope& scope, const Node* node, std::vector<int32_t>& locations);
-  Result<const Expr*> CallFunction(std::string_view name, std::vector<const Expr*> args, int32_t location);
+  // `schema`: "pg_catalog." if the text has it, for the error message.
+  Result<const Expr*> CallFunction(std::string_view name, std::vector<const Expr*> args, int32_t location,
+                                   std::string_view schema = "");
   Result<const Expr*> MakeOperator(std::string_view name, const Expr* left, const Expr* right, int32_t location);
   // The "=" of two expressions, which it converts to its operand types.
   Result<const function::Function*> ResolveEquality(const Expr*& left, const Expr*& right, int32_t location);
@@ -155,7 +157,8 @@ class Binder {
   Result<const Expr*> FindColumn(Scope& scope, std::string_view name, int32_t location);
   Result<const Expr*> FindQualifiedColumn(Scope& scope, std::string_view schema, std::string_view relation,
                                           std::string_view name, int32_t location);
-  const Expr* ThroughFrames(Scope& scope, Scope& found_in, const Expr* expr);
+  const Expr* ThroughFrames(Scope& scope, Scope& found_in, const Expr* expr, int32_t location);
+  Error HiddenRelation(std::string_view relation, int32_t location) const;
   const Expr* AddOuter(Frame& frame, const Expr* meaning);
   Result<std::vector<Target>> ExpandStar(Scope& scope, const PgQuery__ColumnRef& node);
   const Expr* WithPosition(const Expr* expr, int32_t location);
@@ -168,8 +171,7 @@ class Binder {
   Result<std::unique_ptr<FromTree>> BindCommonTable(Scope& scope, const CommonTable& common,
                                                     const PgQuery__RangeVar& node, std::vector<NamespaceItem>& items);
   Result<std::unique_ptr<FromTree>> AddQueryLeaf(Scope& scope, BoundQuery query, NamespaceItem item,
-                                                 const PgQuery__Alias* alias, int32_t location,
-                                                 std::vector<NamespaceItem>& items);
+                                                 const PgQuery__Alias* alias, std::vector<NamespaceItem>& items);
   static std::vector<std::string> CommonNames(const std::vector<NamespaceItem>& left,
                                               const std::vector<NamespaceItem>& right);
   Result<std::unique_ptr<FromTree>> BindRangeSubselect(Scope& scope, const PgQuery__RangeSubselect& node,
@@ -185,8 +187,8 @@ class Binder {
                                     const std::vector<OutputColumn>& columns, std::vector<NamespaceItem>& items);
   std::unique_ptr<FromTree> AddTableLeaf(Scope& scope, const catalog::TablePtr& table, std::string alias,
                                          NamespaceItem& item);
-  Status ApplyAlias(const PgQuery__Alias* alias, NamespaceItem& item, int32_t location);
-  Status AddItems(std::vector<NamespaceItem>& to, std::vector<NamespaceItem> from, int32_t location);
+  Status ApplyAlias(const PgQuery__Alias* alias, NamespaceItem& item);
+  Status AddItems(std::vector<NamespaceItem>& to, std::vector<NamespaceItem> from);
   void UseTable(const catalog::TablePtr& table);
 
   // --- Queries ------------------------------------------------------------------------------------------------------

@@ -179,12 +179,16 @@ Error NestedTooDeeply() {
       .WithLimit("statement_nesting_max", kNestingMax);
 }
 
-Status CheckText(const std::string& sql, uint32_t& depth) {
+Status CheckLength(std::string_view sql) {
   if (sql.size() > kStatementBytesMax) {
     return Error("54000", "statement is too long: " + std::to_string(sql.size()) + " bytes, the limit is " +
                               std::to_string(kStatementBytesMax))
         .WithLimit("statement_bytes_max", kStatementBytesMax);
   }
+  return Status();
+}
+
+Status CheckText(const std::string& sql, uint32_t& depth) {
   size_t bad = FindInvalidUtf8(sql);
   const size_t nul = sql.find('\0');
   if (nul != std::string::npos) bad = std::min(bad, nul);

@@ -20,7 +20,10 @@ struct TreeDeleter {
 };
 using ParseTree = std::unique_ptr<PgQuery__ParseResult, TreeDeleter>;
 
-// Refuses what must not reach the parser: invalid UTF-8, a NUL byte, too many bytes or tokens, too deep a nesting.
+// Errors: 54000 above kStatementBytesMax.
+Status CheckLength(std::string_view sql);
+
+// Refuses what must not reach the parser: invalid UTF-8, a NUL byte, too many tokens, too deep a nesting.
 // Errors: 22021, 54000, 54001. `depth` becomes an upper bound of the levels that any walk of the tree recurses.
 Status CheckText(const std::string& sql, uint32_t& depth);
 

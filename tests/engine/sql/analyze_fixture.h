@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sisal/sql/statement.h"
+#include "sisal/testing/status_matchers.h"
 
 namespace sisal::sql {
 
