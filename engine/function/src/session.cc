@@ -56,7 +56,7 @@ Status CountNulls(const Call& call, type::Vector& out) {
 }
 
 Function& AddForAnything(Registry& registry, std::string_view name, type::TypeId result, Kernel kernel) {
-  Function& entry = registry.Scalar(name, {kText}, result, kernel);
+  Function& entry = registry.Scalar(name, {kUnknown}, result, kernel);
   entry.any_argument = true;
   entry.strict = false;
   return entry;

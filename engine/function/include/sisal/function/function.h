@@ -51,7 +51,7 @@ struct Function {
   bool is_operator = false;   // one argument: prefix operator
   bool strict = true;         // NULL in, NULL out, without a call
   bool variadic = false;      // the last argument repeats, once or more
-  bool any_argument = false;  // arguments of any type are taken as they are (concat, num_nulls, ...)
+  bool any_argument = false;  // kUnknown and repeated arguments are taken as they are (concat, num_nulls, ...)
   Volatility volatility = Volatility::kImmutable;
 };
 
