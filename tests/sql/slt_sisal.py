@@ -69,6 +69,8 @@ def convert(code):
         return lambda v: timestamp_text(v, "+00")
     if code == T.TYPE_CODE_UUID:
         return lambda v: str(uuid.UUID(bytes=v))
+    if code == T.TYPE_CODE_BYTEA:
+        return lambda v: "\\x" + v.hex()
     if code == T.TYPE_CODE_REAL:
         return real_value
     return lambda v: v
