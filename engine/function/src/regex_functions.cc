@@ -177,6 +177,11 @@ Status SubstringKernel(const Call& call, type::Vector& out) {
   return Status();
 }
 
+// substring(text similar pattern escape e).
+Status SubstringSimilarKernel(const Call&, type::Vector&) {
+  return Error("0A000", "substring() by a SIMILAR TO pattern is not supported");
+}
+
 // The pattern of SIMILAR TO as a regular expression for "~". An empty `escape`: there is no escape character.
 Text SimilarToEscape(Env& env, Text pattern, Text escape) {
   if (!escape.empty() && CharacterBytes(escape[0]) != escape.size()) {
@@ -224,6 +229,7 @@ void RegisterRegexFunctions(Registry& registry) {
   registry.Scalar("regexp_replace", {kText, kText, kText, kText}, kText, ReplaceKernel);
   registry.Scalar("regexp_count", {kText, kText}, kInteger, CountKernel);
   registry.Scalar("substring", {kText, kText}, kText, SubstringKernel);
+  registry.Scalar("substring", {kText, kText, kText}, kText, SubstringSimilarKernel);
   registry.Scalar("similar_to_escape", {kText, kText}, kText,
                   Map<[](Env& env, Text pattern, Text escape) { return SimilarToEscape(env, pattern, escape); }>);
   registry.Scalar("similar_to_escape", {kText}, kText,

@@ -208,7 +208,6 @@ Result<const Expr*> Binder::BindAExpr(Scope& scope, const PgQuery__AExpr& node) 
     case PG_QUERY__A__EXPR__KIND__AEXPR_SIMILAR: {
       SISAL_ASSIGN_OR_RETURN(const std::string_view name,
                              OperatorName(NodeList(node.name, node.n_name), node.location));
-      if (node.kind == PG_QUERY__A__EXPR__KIND__AEXPR_SIMILAR) return NotSupported(node.location, "SIMILAR TO");
       return BindComparison(scope, node, name);
     }
     case PG_QUERY__A__EXPR__KIND__AEXPR_DISTINCT:
