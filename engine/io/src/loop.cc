@@ -341,7 +341,10 @@ internal::Fiber* LoopImpl::Pick() {
 }
 
 internal::Fiber* LoopImpl::PickReady() {
-  if (!background_.empty() && (normal_.empty() || background_credit_ > 0)) return background_.Pop();
+  // Never two background fibers in a row while a normal one waits, whatever the credit.
+  const bool may_run_background = normal_.empty() || (background_credit_ > 0 && !picked_background_);
+  picked_background_ = !background_.empty() && may_run_background;
+  if (picked_background_) return background_.Pop();
   return normal_.empty() ? nullptr : normal_.Pop();
 }
 
@@ -350,7 +353,7 @@ void LoopImpl::EndSlice(internal::Fiber& fiber, int64_t now) {
   if (fiber.job.priority == Priority::kBackground) {
     background_credit_ = std::max<int64_t>(background_credit_ - ticks, -stall_ticks_);
   } else {
-    background_credit_ = std::min<int64_t>(background_credit_ + ticks / kBackgroundShare, stall_ticks_);
+    background_credit_ = std::min<int64_t>(background_credit_ + ticks / kBackgroundShare, pass_ticks_);
   }
   if (ticks > stall_ticks_ && fiber.role == internal::Fiber::Role::kWorker) NoteStall(fiber, ticks);
 }

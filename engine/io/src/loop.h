@@ -174,6 +174,7 @@ class LoopImpl final : public Loop {
   ExceptionState* thread_exceptions_ = nullptr;
   int64_t slice_begin_ = 0;        // ticks
   int64_t background_credit_ = 0;  // ticks that background fibers may run before normal ones
+  bool picked_background_ = false;
   uint32_t failed_spins_ = 0;
   FiberName stalled_name_;
   int64_t stalled_ticks_ = 0;  // of the longest stall since the last report; 0: none

@@ -74,7 +74,7 @@ TEST_P(SchedulerTest, BackgroundFibersRunBesideNormalOnesWithoutHoldingThemUp) {
     stop = true;
     background_ended.Wait();
   });
-  EXPECT_GT(normal_turns, background_turns);
+  EXPECT_GE(normal_turns + 1, background_turns);  // at most every other turn
 }
 
 TEST_P(SchedulerTest, PingPongBetweenLoopsLosesNoWake) {
