@@ -24,8 +24,8 @@ constexpr Duration kHoleSleep = std::chrono::microseconds(50);
 // How long a leader waits for those whom the last flush has woken, as a part of that flush's time; halved while they do
 // not come, and tried again after some flushes.
 constexpr int kPatienceFraction = 2;
-constexpr Duration kPatienceMax = std::chrono::microseconds(200);
-constexpr int kFlushesUntilPatientAgain = 256;
+constexpr Duration kPatienceMax = std::chrono::milliseconds(1);
+constexpr int kFlushesUntilPatientAgain = 64;
 
 size_t Pow2Bucket(uint64_t value, size_t bucket_count) {
   return std::min<size_t>(value <= 1 ? 0 : std::bit_width(value - 1), bucket_count - 1);
@@ -84,13 +84,16 @@ Error GroupCommit::FailureFor(Lsn upto) const {
 Lsn GroupCommit::Gather(Promise promise) {
   Lsn target = ring_.AdvanceCompleted(records_pending_);
   if (promise == Promise::kWritten || records_pending_ >= records_expected_) return target;
+  io::Yield();  // those of this loop
+  target = ring_.AdvanceCompleted(records_pending_);
+  const uint64_t missing = records_expected_ - std::min(records_pending_, records_expected_);
   const Instant deadline = clock_.Now() + patience_;
-  while (records_pending_ < records_expected_ && clock_.Now() < deadline) {
+  while (records_pending_ < records_expected_ && clock_.Now() < deadline) {  // those of other loops
     io::Yield();
     target = ring_.AdvanceCompleted(records_pending_);
   }
-  const bool were_most_back = 2 * (records_pending_ - records_left_) >= records_expected_ - records_left_;
-  patience_ = were_most_back ? patience_ : patience_ / 2;
+  const uint64_t still_missing = records_expected_ - std::min(records_pending_, records_expected_);
+  if (2 * still_missing > missing) patience_ /= 2;
   return target;
 }
 

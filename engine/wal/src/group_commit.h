@@ -85,7 +85,7 @@ class GroupCommit {
   uint64_t records_left_ = 0;      // of them, when the last flush ended
   uint64_t records_expected_ = 0;  // them, and one from each that the last flush has woken
   Duration patience_{0};
-  int flushes_since_patient_ = 0;
+  int flushes_since_patient_ = 1 << 20;  // patient from the first on
 
   mutable io::SpinLatch latch_;                    // guards all below; the atomics are written under it, read without
   std::deque<std::shared_ptr<Segment>> segments_;  // front: the one that is written to

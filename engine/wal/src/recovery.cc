@@ -75,14 +75,25 @@ Result<bool> SegmentReader::Next(RecordView& record) {
 }
 
 Result<bool> SegmentReader::HasProofOfLoss(Lsn end, bool any) {
-  for (Lsn lsn = position_; OffsetOf(lsn) + kRecordHeaderBytes <= file_bytes_; lsn.value += kRecordAlignment) {
-    if (lsn.value % kBlockBytes == 0) io::YieldIfBudgetSpent();
-    SISAL_ASSIGN_OR_RETURN(const std::string_view head, Bytes(OffsetOf(lsn), kRecordHeaderBytes));
+  Lsn lsn = position_;
+  while (OffsetOf(lsn) < file_bytes_) {
+    // A record's header lies in one block. Nearly all places are no header, and the first test says so.
+    const uint64_t offset = OffsetOf(lsn);
+    SISAL_ASSIGN_OR_RETURN(const std::string_view block, Bytes(offset, kBlockBytes - offset % kBlockBytes));
     RecordHeader header;
-    if (head.size() < kRecordHeaderBytes || !DecodeRecordHeader(head.data(), lsn, header)) continue;
-    if (!any && header.durable <= end) continue;
-    SISAL_ASSIGN_OR_RETURN(const bool is_whole, Check(lsn, header));
-    if (is_whole) return true;
+    uint64_t at = 0;
+    bool is_candidate = false;
+    for (; at + kRecordHeaderBytes <= block.size() && !is_candidate; at += kRecordAlignment) {
+      is_candidate =
+          DecodeRecordHeader(block.data() + at, Lsn{lsn.value + at}, header) && (any || header.durable > end);
+    }
+    if (at == 0) return false;  // the file's last bytes hold no header
+    lsn.value += at;
+    if (is_candidate) {
+      SISAL_ASSIGN_OR_RETURN(const bool is_whole, Check(header.start, header));
+      if (is_whole) return true;
+    }
+    io::YieldIfBudgetSpent();
   }
   return false;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -29,10 +30,14 @@ struct DiskCall {
 
 class FakeFileSystem final : public io::FileSystem {
  public:
-  // Asked before each call; an error is the call's outcome. May suspend, and may look at the disk.
-  std::function<Status(const DiskCall&)> before;
-  uint64_t capacity_bytes = UINT64_MAX;
-  uint64_t file_bytes_max = UINT64_MAX;
+  using Hook = std::function<Status(const DiskCall&)>;
+  // `hook` is asked before each call from now on; an error is the call's outcome. It may suspend, and look at the disk.
+  void SetBefore(Hook hook) {
+    std::lock_guard guard(mutex_);
+    before_ = hook ? std::make_shared<const Hook>(std::move(hook)) : nullptr;
+  }
+  std::atomic<uint64_t> capacity_bytes{UINT64_MAX};
+  std::atomic<uint64_t> file_bytes_max{UINT64_MAX};
   bool grants_direct = true;
 
   // What the machine finds when the power is back.
@@ -143,7 +148,7 @@ class FakeFileSystem final : public io::FileSystem {
   }
   Result<uint64_t> FreeSpace(const std::string&) override {
     std::lock_guard guard(mutex_);
-    return capacity_bytes - std::min(capacity_bytes, UsedBytesLocked());
+    return capacity_bytes - std::min(capacity_bytes.load(), UsedBytesLocked());
   }
   Result<std::unique_ptr<io::DirectoryLock>> LockDirectory(const std::string&, Duration) override {
     return std::make_unique<io::DirectoryLock>();
@@ -213,7 +218,14 @@ class FakeFileSystem final : public io::FileSystem {
     const io::OpenOptions options_;
   };
 
-  Status Ask(const DiskCall& call) { return before ? before(call) : Status(); }
+  Status Ask(const DiskCall& call) {
+    std::shared_ptr<const Hook> hook;
+    {
+      std::lock_guard guard(mutex_);
+      hook = before_;
+    }
+    return hook != nullptr ? (*hook)(call) : Status();
+  }
   void Change(std::function<void(Names&)> change) {
     change(names_);
     changes_.push_back(std::move(change));
@@ -244,7 +256,8 @@ class FakeFileSystem final : public io::FileSystem {
     return result;
   }
 
-  mutable std::mutex mutex_;  // guards all below; never held while `before` runs
+  mutable std::mutex mutex_;  // guards all below; never held while a hook runs
+  std::shared_ptr<const Hook> before_;
   Names names_;
   Names durable_names_;
   std::vector<std::function<void(Names&)>> changes_;  // from durable_names_ to names_

@@ -204,7 +204,7 @@ TEST_F(LogCrashTest, AnOpensFirstFlushMayBeTornAnywhere) {
 
 TEST_F(LogCrashTest, WhatWasReplayedSurvivesThePowerCutThatFollows) {
   OnFiber([&] {
-    for (uint64_t seed = 0; seed < 40; ++seed) {
+    for (uint64_t seed = 0; seed < 40; seed += kEachNth) {
       FakeFileSystem disk;
       OpenedLog opened = OpenOn(disk);
       const LogRange range = *Append(*opened.log, std::string(3000, 'x'));
@@ -231,7 +231,7 @@ TEST_F(LogCrashTest, ASegmentIsSyncedBeforeTheNextIsWrittenTo) {
     std::mutex mutex;
     std::set<std::string> unsynced;
     size_t segments_written = 0;
-    disk.before = [&](const DiskCall& call) -> Status {
+    disk.SetBefore([&](const DiskCall& call) -> Status {
       if (call.path.find("/log-") == std::string::npos) return Status();
       std::lock_guard guard(mutex);
       if (call.op == DiskOp::kSync) unsynced.erase(call.path);
@@ -240,14 +240,14 @@ TEST_F(LogCrashTest, ASegmentIsSyncedBeforeTheNextIsWrittenTo) {
         EXPECT_EQ(unsynced.size(), 1u);
       }
       return Status();
-    };
+    });
     for (int round = 0; round < 8; ++round) {
       Lsn end;
       for (int i = 0; i < 3; ++i) end = Append(*opened.log, std::string(100'000, 'x'))->end;
       EXPECT_OK(opened.log->WaitDurable(end));
     }
     EXPECT_GT(segments_written, 8u);  // some flushes went over a segment's end
-    disk.before = nullptr;
+    disk.SetBefore(nullptr);
     opened.log->Abandon();
   });
 }
@@ -362,7 +362,7 @@ class PowerCutTest : public LogCrashTest {
     std::atomic<bool> is_off{false};
     std::mutex cut_mutex;
     std::set<uint64_t> acknowledged_at_cut;
-    disk.before = [&](const DiskCall&) -> Status {
+    disk.SetBefore([&](const DiskCall&) -> Status {
       std::lock_guard guard(cut_mutex);
       if (!is_off && ++calls == cut_at) {
         std::lock_guard expected_guard(expected.mutex);
@@ -371,9 +371,9 @@ class PowerCutTest : public LogCrashTest {
         is_off = true;
       }
       return is_off ? Status(Error{"58030", "the power is off"}) : Status();
-    };
+    });
     Work(disk, expected, method);
-    disk.before = nullptr;
+    disk.SetBefore(nullptr);
     if (image != nullptr) expected.owed = acknowledged_at_cut;
     return image;
   }
@@ -448,7 +448,7 @@ class PowerCutTest : public LogCrashTest {
 
 TEST_F(PowerCutTest, AtEachCallOfAFirstLife) {
   OnFiber([&] {
-    for (uint64_t cut_at = 1; cut_at < 80; ++cut_at) {
+    for (uint64_t cut_at = 1; cut_at < 80; cut_at += kEachNth) {
       SCOPED_TRACE("call " + std::to_string(cut_at));
       Random random(cut_at);
       FakeFileSystem disk;
@@ -464,7 +464,7 @@ TEST_F(PowerCutTest, AtEachCallOfAFirstLife) {
 
 TEST_F(PowerCutTest, AgainAndAgainOnTheSameFiles) {
   OnFiber([&] {
-    for (uint64_t seed = 1; seed <= 40; ++seed) {
+    for (uint64_t seed = 1; seed <= 40; seed += kEachNth) {
       RunLives(seed, seed % 2 == 0 ? WriteMethod::kBufferedSync : WriteMethod::kDirectDataSync);
     }
   });

@@ -219,7 +219,7 @@ TEST_F(LogTest, GroupCommitWakesExactlyTheCovered) {
     std::mutex mutex;
     std::vector<std::unique_ptr<io::Event>> gates;  // one for each sync that has begun
     std::atomic<size_t> sync_count{0};
-    disk.before = [&](const DiskCall& call) {
+    disk.SetBefore([&](const DiskCall& call) {
       if (call.op != DiskOp::kSync || call.path.find("/log-") == std::string::npos) return Status();
       io::Event* gate = nullptr;
       {
@@ -230,7 +230,7 @@ TEST_F(LogTest, GroupCommitWakesExactlyTheCovered) {
       }
       gate->Wait();
       return Status();
-    };
+    });
     const auto open_gate = [&](size_t index) {
       while (sync_count <= index) io::Yield();
       std::lock_guard guard(mutex);
@@ -261,7 +261,7 @@ TEST_F(LogTest, GroupCommitWakesExactlyTheCovered) {
     EXPECT_EQ(stats.group_size_sum, 4u);
     EXPECT_EQ(stats.group_size_pow2[0], 1u);  // one record
     EXPECT_EQ(stats.group_size_pow2[2], 1u);  // three
-    disk.before = nullptr;
+    disk.SetBefore(nullptr);
     opened.log->Abandon();
   });
 }
@@ -273,17 +273,17 @@ TEST_F(LogTest, WrittenIsAnsweredBeforeTheSyncAndSyncedSoonAfter) {
     options.durability = Durability::kNormal;
     OpenedLog opened = *TryOpen(runtime(), kTestDirectory, options);
     io::Event gate;
-    disk.before = [&](const DiskCall& call) {
+    disk.SetBefore([&](const DiskCall& call) {
       if (call.op == DiskOp::kSync) gate.Wait();
       return Status();
-    };
+    });
     const LogRange range = *Append(*opened.log, "x");
     EXPECT_OK(opened.log->WaitWritten(range.end));
     EXPECT_LT(opened.log->durable(), range.end);
     EXPECT_GE(opened.log->written(), range.end);
     gate.Set();
     while (opened.log->durable() < range.end) io::Yield();  // nobody asks for it: the background sync comes
-    disk.before = nullptr;
+    disk.SetBefore(nullptr);
     opened.log->Abandon();
   });
 }

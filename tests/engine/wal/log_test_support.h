@@ -21,6 +21,12 @@
 namespace sisal::wal {
 
 constexpr uint64_t kTestSegmentBytes = 1 << 20;
+// Sanitizers slow the many small lives of a log down: then fewer of them.
+#if defined(SISAL_ASAN) || defined(SISAL_TSAN)
+constexpr uint64_t kEachNth = 5;
+#else
+constexpr uint64_t kEachNth = 1;
+#endif
 constexpr char kTestDirectory[] = "wal";
 
 struct TestRecord {
