@@ -113,7 +113,7 @@ class ScriptTest(unittest.TestCase):
 
     def test_transactions(self):
         code, out, error = run(script="CREATE TABLE t1 (a INTEGER PRIMARY KEY);\nBEGIN;\nINSERT INTO t1 VALUES (1);\n"
-                                      "ROLLBACK;\nSELECT count(*) FROM t1;\nBEGIN ISOLATION LEVEL SERIALIZABLE;\n"
+                                      "ROLLBACK;\nSELECT count(*) FROM t1;\nBEGIN ISOLATION LEVEL REPEATABLE READ;\n"
                                       "INSERT INTO t1 VALUES (2);\nCOMMIT;\nSELECT a FROM t1;\nDROP TABLE t1;\n")
         self.assertEqual((code, error), (0, ""))
         self.assertEqual(out.split(), "CREATE TABLE BEGIN INSERT 0 1 ROLLBACK count ------- 0 (1 row) BEGIN INSERT 0 1 "
@@ -164,9 +164,10 @@ class ErrorTest(unittest.TestCase):
         self.assertEqual(run("--nope")[0], 2)
         self.assertEqual(run("--format", "xml", "-c", "SELECT 1")[0], 2)
         self.assertEqual(run("-c", "SELECT 1", "-f", "x")[0], 2)
+        self.assertEqual(run("-s", "no:port:here", "-c", "SELECT 1")[0], 2)
         code, _, error = run("-c", "SELECT 1", address="127.0.0.1:1")
         self.assertEqual(code, 3)
-        self.assertIn("cannot connect to 127.0.0.1:1", error)
+        self.assertIn("127.0.0.1:1: the server cannot be reached: Connection refused", error)
 
     def test_warning_goes_to_standard_error(self):
         code, out, error = run("-c", "ROLLBACK")
@@ -187,6 +188,11 @@ class ErrorTest(unittest.TestCase):
         self.assertNotEqual(process.returncode, 0)
         if process.returncode == 1:
             self.assertEqual(error, "ERROR:  57014: canceling statement due to user request\n")
+
+
+    def test_notice_is_no_warning(self):
+        self.assertEqual(run("-c", "DROP TABLE IF EXISTS nothing"),
+                         (0, "DROP TABLE\n", 'NOTICE:  table "nothing" does not exist, skipping\n'))
 
 
 class DescribeTest(unittest.TestCase):
@@ -290,6 +296,16 @@ class TerminalTest(unittest.TestCase):
         time.sleep(1)  # until it runs; before that Ctrl-C only drops the line
         self.terminal.type("\x03")
         self.terminal.expect("57014: canceling statement due to user request")
+        self.terminal.expect("sisal=> ")
+
+    def test_hangup_rolls_the_transaction_back(self):
+        sql("CREATE TABLE h1 (a INTEGER PRIMARY KEY)")
+        self.terminal.line("BEGIN;", "sisal=*> ")
+        self.terminal.line("INSERT INTO h1 VALUES (1);", "sisal=*> ")
+        os.kill(self.terminal.pid, signal.SIGHUP)
+        self.assertEqual(self.terminal.close(), 128 + signal.SIGHUP)
+        self.assertEqual(sql("INSERT INTO h1 VALUES (1); DROP TABLE h1"), "INSERT 0 1\nDROP TABLE\n")
+        self.terminal = Terminal(self.home.name)
         self.terminal.expect("sisal=> ")
 
     def test_history_outlives_the_program(self):

@@ -14,12 +14,12 @@ using std::chrono::milliseconds;
 
 constexpr int kReceiveBytesMax = 16 << 20;
 constexpr milliseconds kAskTimeout{5000};
-
-// An open transaction waits for a person at a prompt, or carries a large import: the longest lease that is granted.
-void AskLongLease(v1::TransactionOptions* options) {
-  options->mutable_idle_timeout()->set_seconds(600);
-  options->mutable_max_lifetime()->set_seconds(3600);
-}
+// A lost connection is tried again at most this often; a call waits a little longer for it.
+constexpr int kReconnectMilliseconds = 500;
+constexpr milliseconds kReconnectWait{1000};
+constexpr milliseconds kCleanupTimeout{2000};
+// A large import takes its time: the longest life that the server grants.
+constexpr int64_t kLifetimeSeconds = 3600;
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
   grpc::ChannelArguments arguments;
@@ -28,7 +28,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a database is no web site
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMilliseconds);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMilliseconds);
   return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
 }
 
@@ -78,12 +79,21 @@ Status CollectedRows::Rows(const ColumnTypes& columns, const v1::ColumnBatch& ba
   return Status();
 }
 
-Client::Client(const std::string& server, Interrupts& interrupts)
-    : interrupts_(interrupts), stub_(v1::SqlService::NewStub(MakeChannel(server))) {}
+Client::Client(const std::string& server, Interrupts& interrupts, std::chrono::seconds idle_lease)
+    : interrupts_(interrupts),
+      idle_lease_(idle_lease),
+      channel_(MakeChannel(server)),
+      stub_(v1::SqlService::NewStub(channel_)) {}
+
+Client::~Client() { interrupts_.SetCleanup(nullptr); }
 
 grpc::Status Client::Invoke(const Call& call, milliseconds timeout) {
   // Threads that gRPC starts inside inherit this mask; SIGINT has a thread of its own.
   const ScopedSigint block(ScopedSigint::Action::kBlock);
+  // gRPC answers with the failure of an earlier attempt, though the server may be back.
+  if (channel_->GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_TRANSIENT_FAILURE) {
+    channel_->WaitForConnected(std::chrono::system_clock::now() + kReconnectWait);
+  }
   grpc::ClientContext context;
   if (timeout.count() > 0) context.set_deadline(std::chrono::system_clock::now() + timeout);
   const Interrupts::Scope scope(interrupts_, context);
@@ -209,9 +219,8 @@ void Client::Absorb(const v1::TransactionState& state) {
     case v1::TRANSACTION_PHASE_ACTIVE:
     case v1::TRANSACTION_PHASE_FAILED:
     case v1::TRANSACTION_PHASE_COMMITTING:
-      handle_ = state.handle();
-      phase_ = state.phase() == v1::TRANSACTION_PHASE_FAILED ? Phase::kFailed : Phase::kOpen;
-      return;
+      return KeepTransaction(state.handle(),
+                             state.phase() == v1::TRANSACTION_PHASE_FAILED ? Phase::kFailed : Phase::kOpen);
     default:
       ForgetTransaction();
   }
@@ -241,7 +250,23 @@ void Client::AskOutcome(Error* error) {
   }
 }
 
+void Client::KeepTransaction(const std::string& handle, Phase phase) {
+  phase_ = phase;
+  if (handle_ == handle) return;
+  handle_ = handle;
+  // A killed client must not leave its locks behind for the length of a lease.
+  interrupts_.SetCleanup([stub = stub_.get(), handle] {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kCleanupTimeout);
+    v1::RollbackTransactionRequest request;
+    request.set_handle(handle);
+    v1::RollbackTransactionResponse response;
+    static_cast<void>(stub->RollbackTransaction(&context, request, &response).ok());
+  });
+}
+
 void Client::ForgetTransaction() {
+  if (!handle_.empty()) interrupts_.SetCleanup(nullptr);
   handle_.clear();
   phase_ = Phase::kNone;
 }
@@ -258,7 +283,9 @@ Result<v1::PrepareResponse> Client::Prepare(std::string_view sql) {
 
 Status Client::Begin() {
   v1::BeginTransactionRequest request;
-  AskLongLease(request.mutable_transaction());
+  v1::TransactionOptions* options = request.mutable_transaction();
+  options->mutable_max_lifetime()->set_seconds(kLifetimeSeconds);
+  if (idle_lease_.count() > 0) options->mutable_idle_timeout()->set_seconds(idle_lease_.count());
   v1::BeginTransactionResponse response;
   const grpc::Status status =
       Invoke([&](grpc::ClientContext* context) { return stub_->BeginTransaction(context, request, &response); });

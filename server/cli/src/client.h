@@ -5,6 +5,8 @@
 // Concurrency: externally synchronised; SIGINT cancels the call that runs (interrupt.h).
 #pragma once
 
+#include <grpcpp/channel.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -48,7 +50,12 @@ class Client {
     std::vector<v1::Warning> warnings;
   };
 
-  Client(const std::string& server, Interrupts& interrupts);
+  // Borrows `interrupts`. `idle_lease`: how long a transaction may lie idle; zero: as long as the server likes.
+  Client(const std::string& server, Interrupts& interrupts,
+         std::chrono::seconds idle_lease = std::chrono::seconds::zero());
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
   // Makes the connection. Errors: 08006 if nobody answers; and the server's, for example while it recovers.
   Result<v1::GetServerInfoResponse> Connect(std::chrono::milliseconds timeout);
@@ -71,7 +78,7 @@ class Client {
  private:
   using Call = std::function<grpc::Status(grpc::ClientContext*)>;
 
-  // BEGIN with a lease that suits a person; without a value the statement has to run as it stands.
+  // BEGIN with a lease of our choice; without a value the statement has to run as it stands.
   std::optional<Outcome> BeginFor(std::string_view sql);
   grpc::Status Invoke(const Call& call, std::chrono::milliseconds timeout = {});
   Result<Outcome> Execute(v1::ExecuteRequest request, RowConsumer& consumer, std::chrono::milliseconds timeout);
@@ -84,9 +91,12 @@ class Client {
   Error Failed(const grpc::Status& status);
   // After a call that was to end the transaction has failed: asks the server what became of it.
   void AskOutcome(Error* error);
+  void KeepTransaction(const std::string& handle, Phase phase);
   void ForgetTransaction();
 
   Interrupts& interrupts_;
+  const std::chrono::seconds idle_lease_;
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::SqlService::Stub> stub_;
   std::string handle_;  // empty: phase_ is kNone
   Phase phase_ = Phase::kNone;

@@ -18,7 +18,7 @@ Error FromBareStatus(const grpc::Status& status) {
   const std::string& message = status.error_message();
   switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
-      return Error("08006", message);
+      return Error("08006", "the server cannot be reached: " + ShortReason(message));
     case grpc::StatusCode::CANCELLED:
       return Error("57014", "canceling statement due to user request");
     case grpc::StatusCode::DEADLINE_EXCEEDED:
@@ -52,6 +52,12 @@ size_t WidthOf(const std::vector<DisplayLine>& characters, size_t from, size_t t
 
 bool IsConnectionLoss(const Error& error) { return error.sqlstate() == "08006"; }
 
+std::string ShortReason(const std::string& message) {
+  constexpr std::string_view kMark = "remote host: ";
+  const size_t at = message.rfind(kMark);
+  return at == std::string::npos ? message : message.substr(at + kMark.size());
+}
+
 RemoteError FromStatus(const grpc::Status& status) {
   google::rpc::Status rich;
   if (!status.error_details().empty() && rich.ParseFromString(status.error_details())) {
@@ -80,8 +86,8 @@ std::string RenderError(const Error& error, std::string_view statement) {
 }
 
 std::string RenderWarning(std::string_view sqlstate, std::string_view message, std::string_view hint) {
-  // 00000 is success: PostgreSQL's notices.
-  const bool notice = sqlstate.empty() || sqlstate == "00000";
+  // Warnings are of class 01, or about the transaction's state (25); all else PostgreSQL calls a notice ("skipping").
+  const bool notice = !sqlstate.starts_with("01") && !sqlstate.starts_with("25");
   std::string text = notice ? "NOTICE:  " : "WARNING:  " + std::string(sqlstate) + ": ";
   text.append(message).append("\n");
   if (!hint.empty()) text.append("HINT:  ").append(hint).append("\n");

@@ -12,6 +12,9 @@ namespace sisal::cli {
 // 08006: the connection, not the statement, is at fault.
 bool IsConnectionLoss(const Error& error);
 
+// gRPC's text for a connection that failed names every address that was tried; its end is what happened.
+std::string ShortReason(const std::string& message);
+
 // Whether the statement alone was undone, and its transaction is still usable.
 struct RemoteError {
   Error error;

@@ -24,6 +24,7 @@ constexpr int kExitError = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitNoConnection = 3;
 constexpr std::chrono::milliseconds kConnectTimeout{10000};
+constexpr std::chrono::seconds kIdleLease{600};  // at a prompt a transaction waits for a person
 
 struct Options {
   std::string server = "127.0.0.1:7433";
@@ -32,19 +33,25 @@ struct Options {
   std::string file;
 };
 
-// gRPC's text for a refused connection names every address that was tried; its end is what happened.
-std::string ShortReason(const std::string& message) {
-  constexpr std::string_view kMark = "remote host: ";
-  const size_t at = message.rfind(kMark);
-  return at == std::string::npos ? message : message.substr(at + kMark.size());
+// HOST, [IPv6] and HOST:PORT as HOST:PORT, gRPC's own names ("unix:...", "dns:///...") as they are; empty if it is
+// none.
+std::string NormalServer(const std::string& server) {
+  if (server.find('/') != std::string::npos) return server;
+  const size_t bracket = server.rfind(']');
+  const size_t colon = server.find(':', bracket == std::string::npos ? 0 : bracket);
+  if (server.empty() || colon == 0) return std::string();
+  if (colon == std::string::npos) return server + ":7433";
+  const std::string port = server.substr(colon + 1);
+  const bool digits = !port.empty() && port.find_first_not_of("0123456789") == std::string::npos;
+  return digits ? server : std::string();
 }
 
 int ReportNoConnection(const std::string& server, const Error& error) {
   if (IsConnectionLoss(error)) {
     std::fprintf(stderr,
-                 "sisal: cannot connect to %s: %s\n"
+                 "sisal: %s: %s\n"
                  "Is sisald running there? Another server is named with -s HOST:PORT or in SISAL_SERVER.\n",
-                 server.c_str(), ShortReason(error.message()).c_str());
+                 server.c_str(), error.message().c_str());
   } else {
     std::fprintf(stderr, "sisal: %s does not serve:\n%s", server.c_str(), RenderError(error, "").c_str());
   }
@@ -75,14 +82,20 @@ Verdict RunCommands(Shell& shell, const std::vector<std::string>& commands) {
 }
 
 int Run(const Options& options) {
-  signal(SIGPIPE, SIG_IGN);  // seen as EPIPE where we write
+  const std::string server = NormalServer(options.server);
+  if (server.empty()) {
+    std::fprintf(stderr, "sisal: \"%s\" is no HOST:PORT\n", options.server.c_str());
+    return kExitUsage;
+  }
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);  // its log repeats what the calls return
+  signal(SIGPIPE, SIG_IGN);                           // seen as EPIPE where we write
   UseUtf8Locale();
   const bool from_stdin = options.commands.empty() && (options.file.empty() || options.file == "-");
   const bool interactive = from_stdin && options.file.empty() && isatty(STDIN_FILENO) == 1;
   Interrupts interrupts(interactive ? Interrupts::WhenIdle::kRemember : Interrupts::WhenIdle::kExit);
-  Client client(options.server, interrupts);
+  Client client(server, interrupts, interactive ? kIdleLease : std::chrono::seconds::zero());
   const Result<v1::GetServerInfoResponse> info = client.Connect(kConnectTimeout);
-  if (!info.ok()) return ReportNoConnection(options.server, info.error());
+  if (!info.ok()) return ReportNoConnection(server, info.error());
 
   Output output(stdout);
   Shell::Settings settings;
@@ -91,7 +104,7 @@ int Run(const Options& options) {
   Shell shell(client, output, settings);
   Verdict verdict = Verdict::kGoOn;
   if (interactive) {
-    RunInteractive(shell, options.server, info->version());
+    RunInteractive(shell, server, info->version());
   } else if (!options.commands.empty()) {
     verdict = RunCommands(shell, options.commands);
   } else if (from_stdin) {

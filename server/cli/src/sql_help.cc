@@ -13,27 +13,43 @@ struct Entry {
 
 constexpr Entry kEntries[] = {
     {"BEGIN", "start a transaction",
-     "BEGIN [ WORK | TRANSACTION ] [ ISOLATION LEVEL { READ COMMITTED | REPEATABLE READ | SERIALIZABLE } ]\n"
+     "BEGIN [ WORK | TRANSACTION ] [ ISOLATION LEVEL { READ COMMITTED | REPEATABLE READ } ]\n"
      "      [ READ WRITE | READ ONLY ]"},
-    {"COMMIT", "commit the transaction", "COMMIT [ WORK | TRANSACTION ]"},
+    {"COMMIT", "commit the transaction", "COMMIT [ WORK | TRANSACTION ] [ AND [ NO ] CHAIN ]"},
+    {"CREATE INDEX", "define a new index",
+     "CREATE [ UNIQUE ] INDEX [ [ IF NOT EXISTS ] name ] ON table (column [, ...])"},
     {"CREATE TABLE", "define a new table",
      "CREATE TABLE [ IF NOT EXISTS ] name (\n"
      "    column type [ NOT NULL ] [ DEFAULT expression ] [ PRIMARY KEY ] [ UNIQUE ]  [, ...]\n"
      "    [, PRIMARY KEY (column [, ...]) ] [, UNIQUE (column [, ...]) ]\n"
      ")"},
     {"DELETE", "delete rows of a table", "DELETE FROM table [ WHERE condition ] [ RETURNING expression [, ...] ]"},
+    {"DROP INDEX", "remove an index", "DROP INDEX [ IF EXISTS ] name [, ...]"},
     {"DROP TABLE", "remove a table", "DROP TABLE [ IF EXISTS ] name [, ...]"},
+    {"EXPLAIN", "show the plan of a statement", "EXPLAIN statement"},
     {"INSERT", "create new rows in a table",
-     "INSERT INTO table [ (column [, ...]) ] VALUES (expression [, ...]) [, ...]\n"
+     "INSERT INTO table [ (column [, ...]) ]\n"
+     "    { VALUES (expression [, ...]) [, ...] | query | DEFAULT VALUES }\n"
+     "    [ ON CONFLICT [ (column [, ...]) ] { DO NOTHING | DO UPDATE SET column = expression [, ...] } ]\n"
      "    [ RETURNING expression [, ...] ]"},
-    {"ROLLBACK", "abort the transaction", "ROLLBACK [ WORK | TRANSACTION ]"},
+    {"RELEASE", "forget a savepoint", "RELEASE [ SAVEPOINT ] name"},
+    {"ROLLBACK", "abort the transaction, or go back to a savepoint",
+     "ROLLBACK [ WORK | TRANSACTION ] [ TO [ SAVEPOINT ] name ]"},
+    {"SAVEPOINT", "mark a point in the transaction", "SAVEPOINT name"},
     {"SELECT", "retrieve rows",
-     "SELECT expression [ AS name ] [, ...]\n"
-     "    [ FROM table ] [ WHERE condition ]\n"
+     "[ WITH name AS (query) [, ...] ]\n"
+     "SELECT [ DISTINCT ] expression [ AS name ] [, ...]\n"
+     "    [ FROM table [ [ LEFT | RIGHT | FULL | CROSS ] JOIN table ON condition ... ] ]\n"
+     "    [ WHERE condition ] [ GROUP BY expression [, ...] ] [ HAVING condition ]\n"
+     "    [ { UNION | INTERSECT | EXCEPT } [ ALL ] query ]\n"
      "    [ ORDER BY expression [ ASC | DESC ] [ NULLS FIRST | NULLS LAST ] [, ...] ]\n"
-     "    [ LIMIT count ] [ OFFSET start ]"},
+     "    [ LIMIT count ] [ OFFSET start ] [ FOR { UPDATE | SHARE } ]"},
+    {"SET LOCAL", "change a setting until the transaction ends", "SET LOCAL name = value"},
+    {"SHOW", "show a setting", "SHOW name"},
+    {"TRUNCATE", "remove all rows of a table", "TRUNCATE [ TABLE ] name [, ...]"},
     {"UPDATE", "update rows of a table",
      "UPDATE table SET column = expression [, ...] [ WHERE condition ] [ RETURNING expression [, ...] ]"},
+    {"VALUES", "compute rows", "VALUES (expression [, ...]) [, ...]"},
 };
 
 constexpr std::string_view kMetaCommandHelp =
