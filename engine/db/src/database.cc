@@ -91,6 +91,14 @@ class EngineDatabase final : public Database {
       for (size_t i = first; i < std::min(doomed, first + kPerTransaction); ++i) {
         SISAL_RETURN_IF_ERROR(writer->Lock(catalog::kIdempotencyTree, outcomes[i].key, txn::LockMode::kExclusive,
                                            txn::LockWait::kWait, txn::Conflict::kIgnore));
+        // A call may have stored a newer outcome under this key since we looked.
+        Arena arena(256);
+        SISAL_ASSIGN_OR_RETURN(const auto now_there,
+                               writer->GetNewest(catalog::kIdempotencyTree, outcomes[i].key, arena));
+        int64_t expiry = 0;
+        if (!now_there.has_value() || (ByteReader(*now_there).ReadLittle(expiry) && expiry != outcomes[i].expiry)) {
+          continue;
+        }
         SISAL_RETURN_IF_ERROR(writer->Delete(catalog::kIdempotencyTree, outcomes[i].key));
       }
       SISAL_RETURN_IF_ERROR(writer->Commit({}).status());

@@ -31,6 +31,8 @@ Status PlanResult::Next(type::Chunk& chunk) {
   chunk = {};
   if (done_) return Status();
   if (!began_) start_ = session_.engine().runtime.clock().Now();
+  // A statement that gives rows from memory would not notice.
+  if (began_ && options_.cancel != nullptr && options_.cancel->cancelled()) return Abandon(options_.cancel->Check());
   for (;;) {
     Status status = Pull(chunk);
     if (status.ok() && chunk.row_count > 0) {

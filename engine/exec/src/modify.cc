@@ -56,6 +56,22 @@ class ModifyOperator : public Operator {
     return returned_.Append(Chunk{rows.row_count, values});
   }
 
+  // UPDATE ... FROM and DELETE ... USING may meet a row several times; the first time counts. Returns the rows of
+  // `chunk` whose keys come for the first time, copied into `columns` if some do not.
+  Chunk FirstTime(const Chunk& chunk, Arena& arena, std::vector<Vector>& columns) {
+    if (plan_.inputs[0]->kind != sql::PlanKind::kProject) return chunk;
+    const Vector& keys = chunk.columns[plan_.table->columns.size()];
+    uint16_t* kept = arena.AllocateArray<uint16_t>(chunk.row_count);
+    uint32_t count = 0;
+    for (uint32_t row = 0; row < chunk.row_count; ++row) {
+      if (seen_.emplace(keys.Bytes(row)).second) kept[count++] = static_cast<uint16_t>(row);
+    }
+    if (count == chunk.row_count) return chunk;
+    columns.assign(chunk.columns.begin(), chunk.columns.end());
+    Compact(columns, Selection{kept, count}, arena);
+    return Chunk{count, columns};
+  }
+
   const sql::Plan& plan_;
   Frame& frame_;
   OperatorPtr input_;
@@ -133,6 +149,7 @@ class ModifyOperator : public Operator {
   Program returning_;
   RowReader reader_;
   bool done_ = false;
+  std::unordered_set<std::string> seen_;  // keys that FirstTime let through
 };
 
 // Assignments over rows: all columns of the table, those assigned replaced.
@@ -162,11 +179,13 @@ class UpdateOperator final : public ModifyOperator {
       : ModifyOperator(plan, frame, std::move(input)), assigner_(plan.assignments, frame) {}
 
  protected:
-  Status WorkOn(const Chunk& chunk) override {
+  Status WorkOn(const Chunk& all) override {
+    Arena arena;
+    std::vector<Vector> kept;
+    const Chunk chunk = FirstTime(all, arena, kept);
     const size_t width = plan_.table->columns.size();
     const Vector& keys = chunk.columns[width];
     for (uint32_t row = 0; row < chunk.row_count; ++row) SISAL_RETURN_IF_ERROR(writer_.LockRow(keys.Bytes(row)));
-    Arena arena;
     std::vector<Vector> updated(chunk.columns.begin(), chunk.columns.begin() + static_cast<ptrdiff_t>(width));
     SISAL_RETURN_IF_ERROR(assigner_.Apply(chunk, arena, updated));
     const std::span<const Vector> old_columns = chunk.columns.first(width);
@@ -185,7 +204,10 @@ class DeleteOperator final : public ModifyOperator {
   using ModifyOperator::ModifyOperator;
 
  protected:
-  Status WorkOn(const Chunk& chunk) override {
+  Status WorkOn(const Chunk& all) override {
+    Arena arena;
+    std::vector<Vector> kept;
+    const Chunk chunk = FirstTime(all, arena, kept);
     const size_t width = plan_.table->columns.size();
     const Vector& keys = chunk.columns[width];
     for (uint32_t row = 0; row < chunk.row_count; ++row) {
@@ -206,8 +228,9 @@ class InsertOperator final : public ModifyOperator {
  protected:
   Status WorkOn(const Chunk& chunk) override {
     for (uint32_t row = 0; row < chunk.row_count; ++row) {
-      SISAL_ASSIGN_OR_RETURN(const auto conflict, writer_.Insert({chunk.columns, row}));
+      SISAL_ASSIGN_OR_RETURN(const auto conflict, writer_.Insert({chunk.columns, row}, plan_.conflict_target));
       if (!conflict.has_value()) {
+        if (plan_.conflict_do_update) touched_.insert(writer_.inserted_key());
         inserted_.push_back(static_cast<uint16_t>(row));
         continue;
       }
@@ -255,6 +278,7 @@ class InsertOperator final : public ModifyOperator {
       SISAL_RETURN_IF_ERROR(conflict_where_.Select(input, arena, selected));
       if (selected.count == 0) return Status();
     }
+    touched_.insert(row_key);
     std::vector<Vector> updated(both.begin(), both.begin() + static_cast<ptrdiff_t>(table.columns.size()));
     SISAL_RETURN_IF_ERROR(conflict_assigner_.Apply(input, arena, updated));
     const std::span<const Vector> old_columns = std::span(both).first(table.columns.size());
@@ -273,8 +297,9 @@ class InsertOperator final : public ModifyOperator {
     return Error("40001", "could not serialize access due to concurrent update");
   }
 
-  Status RefuseSecondTime(const std::string& row_key) {
-    if (touched_.insert(row_key).second) return Status();
+  // Neither a row that this statement inserted nor one that it updated.
+  Status RefuseSecondTime(const std::string& row_key) const {
+    if (!touched_.contains(row_key)) return Status();
     return Error("21000", "ON CONFLICT DO UPDATE command cannot affect row a second time")
         .WithHint(
             "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.");
@@ -283,7 +308,7 @@ class InsertOperator final : public ModifyOperator {
   Assigner conflict_assigner_;
   Program conflict_where_;
   std::vector<uint16_t> inserted_;
-  std::unordered_set<std::string> touched_;
+  std::unordered_set<std::string> touched_;  // rows written, by key; kept for DO UPDATE only
 };
 
 }  // namespace

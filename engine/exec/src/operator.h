@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "hash_index.h"
 #include "program.h"
 #include "sisal/sql/plan.h"
 #include "state.h"
@@ -35,6 +36,12 @@ class Subplan {
   // Starts with the given outer row (constant vectors).
   Status Start(std::vector<type::Vector> outer);
   Status Next(type::Chunk& out) { return root_->Next(out); }
+  // Of an uncorrelated IN: reads all rows of the only column once, as keys.
+  Status CollectMembers(State& state);
+  bool collected() const { return members_ != nullptr; }
+  bool empty() const { return members_->size() == 0 && !has_null_; }
+  bool has_null() const { return has_null_; }
+  bool Contains(std::string_view key) const { return members_->Find(key) != HashIndex::kNone; }
 
   bool cached = false;  // an uncorrelated subquery's outcome, kept for all rows
   type::Vector cached_value;
@@ -43,6 +50,8 @@ class Subplan {
   const sql::Plan& plan_;
   Frame frame_;
   OperatorPtr root_;
+  std::unique_ptr<HashIndex> members_;
+  bool has_null_ = false;
 };
 
 namespace internal {

@@ -50,6 +50,8 @@ class Program {
   Status RunEquality(const Step& step, std::span<const type::Vector> args, const type::Selection& rows, Arena& arena);
   Status RunInSet(const Step& step, const type::Vector& value, const type::Selection& rows, Arena& arena);
   Status RunSubquery(const Step& step, std::span<const type::Vector> args, const type::Selection& rows, Arena& arena);
+  Status RunInMembers(const Step& step, Subplan& subplan, const type::Vector& value, const type::Selection& rows,
+                      Arena& arena);
   Result<type::Datum> SubqueryValue(const Step& step, Subplan& subplan, std::span<const type::Vector> args,
                                     uint32_t row);
 

@@ -302,6 +302,9 @@ Status Program::RunSubquery(const Step& step, std::span<const Vector> args, cons
   const bool is_in = e.kind == sql::ExprKind::kInSubquery;
   const std::span<const Vector> outer = args.subspan(is_in ? 1 : 0);
   const bool once = !is_in && outer.empty();
+  if (is_in && outer.empty() && args[0].type.id == e.subplan->output[0].id) {
+    return RunInMembers(step, subplan, args[0], rows, arena);
+  }
   if (once && subplan.cached) {
     out = subplan.cached_value;
     return Status();
@@ -329,6 +332,32 @@ Status Program::RunSubquery(const Step& step, std::span<const Vector> args, cons
       moved.constant = true;
       CopyValue(moved, row, out);
     }
+  }
+  return Status();
+}
+
+// An uncorrelated IN: its rows become a hash of keys, and each row of ours one look into it.
+Status Program::RunInMembers(const Step& step, Subplan& subplan, const Vector& value, const Selection& rows,
+                             Arena& arena) {
+  Vector& out = registers_[step.out];
+  out = type::MakeVector(step.type, capacity_, arena);
+  type::EnsureNulls(out, capacity_, arena);
+  if (rows.count == 0) return Status();
+  if (!subplan.collected()) {
+    SISAL_RETURN_IF_ERROR(subplan.Start({}));
+    SISAL_RETURN_IF_ERROR(subplan.CollectMembers(frame_->state));
+  }
+  std::string key;
+  for (uint32_t i = 0; i < rows.count; ++i) {
+    const uint32_t row = rows[i];
+    bool found = false;
+    if (!subplan.empty() && !value.IsNull(row)) {
+      key.clear();
+      type::AppendKey(value.type, value, row, type::SortOrder::kAscending, false, key);
+      found = subplan.Contains(key);
+    }
+    if (!found && !subplan.empty() && (value.IsNull(row) || subplan.has_null())) out.SetNull(row);
+    out.ints[row] = found != step.flag;
   }
   return Status();
 }
@@ -371,6 +400,28 @@ Result<type::Datum> Program::SubqueryValue(const Step& step, Subplan& subplan, s
   }
   if (saw_null) return type::Datum::Null();
   return type::Datum::Bool(e.flag);
+}
+
+Status Subplan::CollectMembers(State& state) {
+  members_ = std::make_unique<HashIndex>(state.memory);
+  std::string key;
+  for (;;) {
+    SISAL_RETURN_IF_ERROR(state.CheckInterrupt());
+    Chunk chunk;
+    SISAL_RETURN_IF_ERROR(root_->Next(chunk));
+    if (chunk.row_count == 0) return Status();
+    const Vector& column = chunk.columns[0];
+    for (uint32_t row = 0; row < chunk.row_count; ++row) {
+      if (column.IsNull(row)) {
+        has_null_ = true;
+        continue;
+      }
+      key.clear();
+      type::AppendKey(column.type, column, row, type::SortOrder::kAscending, false, key);
+      bool added;
+      SISAL_RETURN_IF_ERROR(members_->FindOrAdd(key, added).status());
+    }
+  }
 }
 
 Status Subplan::Start(std::vector<Vector> outer) {

@@ -83,30 +83,38 @@ Status RowWriter::PutRow(std::string_view row_key, const RowView& row) {
   return transaction().Put(table_.tree, row_key, row_bytes_);
 }
 
-Result<std::optional<KeyConflict>> RowWriter::Insert(const RowView& row) {
+Result<std::optional<KeyConflict>> RowWriter::Insert(const RowView& row, std::optional<uint32_t> arbiter) {
   SISAL_RETURN_IF_ERROR(CheckNotNull(row));
   const bool hidden_key = table_.primary_key.empty();
   const std::string row_key =
       hidden_key ? RowNumberKey(state_.options.store->NextRowNumber(table_.tree)) : PrimaryKey(row);
+  std::optional<KeyConflict> conflict;
+  const auto meets = [&](uint32_t key, std::string other) {
+    if (!conflict.has_value() || key == arbiter) conflict = KeyConflict{key, std::move(other)};
+  };
   if (hidden_key) {
     SISAL_RETURN_IF_ERROR(transaction().Lock(table_.tree, row_key, txn::LockMode::kExclusive, txn::LockWait::kWait,
                                              txn::Conflict::kIgnore));
   } else {
     SISAL_ASSIGN_OR_RETURN(const auto occupant, Occupant(table_.tree, row_key));
-    if (occupant.has_value()) return std::optional(KeyConflict{0, row_key});
+    if (occupant.has_value()) meets(0, row_key);
   }
   std::vector<std::string> keys(table_.indexes.size());
-  for (size_t i = 0; i < table_.indexes.size(); ++i) {
+  for (uint32_t i = 0; i < table_.indexes.size(); ++i) {
+    // One conflict is enough, unless the one that counts may come yet.
+    if (conflict.has_value() && (!arbiter.has_value() || *arbiter <= i)) break;
     bool unique;
     keys[i] = IndexKey(table_.indexes[i], row, row_key, unique);
     if (!unique) continue;
     SISAL_ASSIGN_OR_RETURN(auto occupant, Occupant(table_.indexes[i].tree, keys[i]));
-    if (occupant.has_value()) return std::optional(KeyConflict{static_cast<uint32_t>(i + 1), *std::move(occupant)});
+    if (occupant.has_value()) meets(i + 1, *std::move(occupant));
   }
+  if (conflict.has_value()) return conflict;
   SISAL_RETURN_IF_ERROR(PutRow(row_key, row));
   for (size_t i = 0; i < keys.size(); ++i) {
     SISAL_RETURN_IF_ERROR(transaction().Put(table_.indexes[i].tree, keys[i], row_key));
   }
+  inserted_key_ = row_key;
   return std::optional<KeyConflict>();
 }
 

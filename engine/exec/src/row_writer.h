@@ -30,8 +30,11 @@ class RowWriter {
   RowWriter(const catalog::Table& table, State& state) : table_(table), state_(state) {}
 
   // Not-null constraints, the row's key and its unique keys; takes the intents of the keys that it enters.
-  // nullopt: the row was written. Errors: 23502; those of Lock and Put. Suspends.
-  Result<std::optional<KeyConflict>> Insert(const RowView& row);
+  // nullopt: the row was written. If it meets several keys, `arbiter` is the one that is told. Errors: 23502; those of
+  // Lock and Put. Suspends.
+  Result<std::optional<KeyConflict>> Insert(const RowView& row, std::optional<uint32_t> arbiter = std::nullopt);
+  // Of the row that the last Insert wrote.
+  const std::string& inserted_key() const { return inserted_key_; }
   // As the statement reports it: 23505 with the key's values.
   Error ConflictError(const KeyConflict& conflict, const RowView& row) const;
 
@@ -56,6 +59,7 @@ class RowWriter {
   const catalog::Table& table_;
   State& state_;
   std::string row_bytes_;
+  std::string inserted_key_;
 };
 
 // Key of one row in one index, for BuildIndex; see RowWriter::IndexKey.

@@ -250,6 +250,9 @@ TEST_F(SessionTest, GroupsJoinsAndSubqueries) {
   EXPECT_EQ(Run("SELECT b.id, a.n FROM a RIGHT JOIN b ON b.a_id = a.id ORDER BY b.id"), "1|10\n2|10\n3|20\n4|NULL\n");
   EXPECT_EQ(Run("SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.a_id = a.id) ORDER BY id"), "1\n2\n");
   EXPECT_EQ(Run("SELECT id FROM a WHERE id NOT IN (SELECT a_id FROM b WHERE a_id IS NOT NULL)"), "3\n");
+  EXPECT_EQ(Run("SELECT id FROM a WHERE id NOT IN (SELECT a_id FROM b)"), "");  // a NULL among them: never true
+  EXPECT_EQ(Run("SELECT id FROM b WHERE a_id NOT IN (SELECT id FROM a WHERE id > 9) ORDER BY id"), "1\n2\n3\n4\n");
+  EXPECT_EQ(Run("SELECT id, a_id IN (SELECT id FROM a WHERE id = 1) FROM b ORDER BY id"), "1|t\n2|t\n3|f\n4|NULL\n");
   EXPECT_EQ(Run("SELECT (SELECT max(n) FROM a)"), "30\n");
   EXPECT_EQ(Run("SELECT n / 20 AS k, sum(n) FROM a GROUP BY k HAVING count(*) > 1"), "1|50\n");
   EXPECT_EQ(Run("SELECT id FROM a UNION SELECT id FROM b ORDER BY id"), "1\n2\n3\n4\n");
