@@ -46,13 +46,13 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
  private:
   void Run() {
     service::Outcome outcome = binding_.handler.ServerStream(binding_.method, *this, *this);
-    if (!outcome.has_value()) {
-      if (Status last = WaitWritten(); !last.ok()) outcome = wire::CallError(std::move(last).error());
-    }
-    // The library takes no status while a message is on its way; a cancelled call lets go of it.
-    if (outcome.has_value() && writing()) {
-      context_.TryCancel();
-      AwaitWriteDone({});
+    if (Status last = WaitWritten(); !last.ok()) {
+      if (!outcome.has_value()) outcome = wire::CallError(std::move(last).error());
+      // The library takes no status while a message is on its way; a cancelled call lets go of it.
+      if (writing()) {
+        context_.TryCancel();
+        AwaitWriteDone({});
+      }
     }
     Finish(End(outcome));
     Unref();

@@ -1,0 +1,185 @@
+// The process: probes, metrics, health, restarts, shutdown.
+#include <gmock/gmock.h>
+#include <grpcpp/impl/codegen/client_unary_call.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "grpc/health/v1/health.pb.h"
+#include "server_process.h"
+
+namespace sisal::e2e {
+namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+using ::testing::HasSubstr;
+
+grpc::Status Check(ServerProcess& server, const std::string& service, HealthCheckResponse& response) {
+  grpc::ClientContext context;
+  HealthCheckRequest request;
+  request.set_service(service);
+  const grpc::internal::RpcMethod rpc("/grpc.health.v1.Health/Check", grpc::internal::RpcMethod::NORMAL_RPC,
+                                      server.channel());
+  return grpc::internal::BlockingUnaryCall(server.channel().get(), rpc, &context, request, &response);
+}
+
+TEST(ProcessTest, ProbesMetricsAndHealth) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start());
+  for (const char* path : {"/livez", "/readyz", "/startupz"}) {
+    int status = 0;
+    server.HttpGet(path, &status);
+    EXPECT_EQ(status, 200) << path;
+  }
+  ASSERT_STATE(Execute(server, "SELECT 1"), "00000");
+  EXPECT_STATE(Execute(server, "SELECT 1/0"), "22012");
+  const std::string metrics = server.HttpGet("/metrics");
+  for (const char* part :
+       {"sisal_build_info{", "sisal_io_backend_info{", "sisal_loop_switches_total{", "sisal_wal_syncs_total",
+        "sisal_txn_commits_total", "sisal_rpc_calls_total{method=\"sisal.v1.SqlService/Execute\",code=\"0\"} 1",
+        "sisal_rpc_calls_total{method=\"sisal.v1.SqlService/Execute\",code=\"3\"} 1"}) {
+    EXPECT_THAT(metrics, HasSubstr(part));
+  }
+  HealthCheckResponse response;
+  EXPECT_TRUE(Check(server, "", response).ok());
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  EXPECT_TRUE(Check(server, "sisal.v1.SqlService", response).ok());
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  EXPECT_EQ(Check(server, "nonsense", response).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(server.Log(), HasSubstr("io backend"));
+}
+
+TEST(ProcessTest, ServerInfoListsLimits) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start({"--transactions-count", "5"}));
+  grpc::ClientContext context;
+  v1::GetServerInfoResponse info;
+  ASSERT_TRUE(server.sql().GetServerInfo(&context, {}, &info).ok());
+  EXPECT_EQ(info.limits().at("request_bytes"), 16u << 20);
+  EXPECT_EQ(info.limits().at("transactions_count"), 5u);
+  EXPECT_EQ(info.idempotency_window().seconds(), 86'400);
+  EXPECT_EQ(info.server_id().size(), 36u);
+  for (int i = 0; i < 5; ++i) EXPECT_STATE(Begin(server), "00000");
+  const auto refused = Begin(server);
+  EXPECT_STATE(refused, "53400");
+  EXPECT_TRUE(HasRetryInfo(refused.status));
+  grpc::ClientContext settings_context;
+  v1::ListSettingsResponse settings;
+  ASSERT_TRUE(server.admin().ListSettings(&settings_context, {}, &settings).ok());
+  EXPECT_GT(settings.settings_size(), 20);
+  grpc::ClientContext status_context;
+  v1::GetServerStatusResponse status;
+  ASSERT_TRUE(server.admin().GetServerStatus(&status_context, {}, &status).ok());
+  EXPECT_EQ(status.state(), v1::SERVER_STATE_OPEN);
+}
+
+TEST(ProcessTest, ASecondProcessOnTheDirectoryIsRefused) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start());
+  const std::string command = std::string(SISALD_PATH) + " --listen 127.0.0.1:0 --http-listen 127.0.0.1:0 --data-dir " +
+                              server.directory() + "/data > " + server.directory() + "/second 2>&1";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 3);
+  std::ifstream file(server.directory() + "/second");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(text, HasSubstr("55006"));
+  EXPECT_STATE(Execute(server, "SELECT 1"), "00000");
+}
+
+TEST(ProcessTest, AcknowledgedCommitsSurviveAKill) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start());
+  ASSERT_STATE(Execute(server, "CREATE TABLE t (id int PRIMARY KEY)"), "00000");
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_STATE(Execute(server, "INSERT INTO t VALUES (" + std::to_string(i) + ")"), "00000");
+  }
+  server.Kill();
+  ASSERT_TRUE(server.Start());
+  EXPECT_EQ(FirstInteger(Execute(server, "SELECT count(*) FROM t").response), 50);
+  EXPECT_THAT(server.Log(), HasSubstr("recovered"));
+}
+
+TEST(ProcessTest, TermDrainsAndMarksTheShutdown) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start());
+  ASSERT_STATE(Execute(server, "CREATE TABLE t (id int PRIMARY KEY)"), "00000");
+  const std::string handle = Begin(server)->transaction().handle();
+  ASSERT_STATE(ExecuteIn(server, handle, "INSERT INTO t VALUES (1)"), "00000");
+  server.Signal(SIGTERM);
+  HealthCheckResponse response;
+  do {
+    ASSERT_TRUE(Check(server, "sisal.v1.SqlService", response).ok());
+  } while (response.status() == HealthCheckResponse::SERVING);
+  grpc::Status refused;
+  do {
+    refused = Begin(server).status;
+  } while (refused.ok());
+  EXPECT_STATE(refused, "57P01");
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(HasRetryInfo(refused));
+  int status = 0;
+  server.HttpGet("/readyz", &status);
+  EXPECT_EQ(status, 503);
+  server.HttpGet("/livez", &status);
+  EXPECT_EQ(status, 200);
+  EXPECT_STATE(Commit(server, handle), "00000");  // what has begun may finish
+  EXPECT_EQ(server.Wait(), 0);
+  ASSERT_TRUE(server.Start());
+  EXPECT_EQ(FirstInteger(Execute(server, "SELECT count(*) FROM t").response), 1);
+  EXPECT_THAT(server.Log(), HasSubstr("the last shutdown was in order"));
+}
+
+TEST(ProcessTest, DrainEndsTransactionsThatDoNotFinish) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start({"--drain-ms", "200"}));
+  ASSERT_STATE(Begin(server), "00000");
+  EXPECT_EQ(server.Stop(), 0);
+}
+
+TEST(ProcessTest, WatchHearsOfTheDrain) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start());
+  grpc::ClientContext context;
+  HealthCheckRequest request;
+  request.set_service("sisal.v1.SqlService");
+  const grpc::internal::RpcMethod rpc("/grpc.health.v1.Health/Watch", grpc::internal::RpcMethod::SERVER_STREAMING,
+                                      server.channel());
+  const std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> reader(
+      grpc::internal::ClientReaderFactory<HealthCheckResponse>::Create(server.channel().get(), rpc, &context, request));
+  HealthCheckResponse response;
+  ASSERT_TRUE(reader->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  server.Signal(SIGTERM);
+  ASSERT_TRUE(reader->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+  EXPECT_FALSE(reader->Read(&response));
+  EXPECT_FALSE(reader->Finish().ok());
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST(ProcessTest, WorksWithoutIoUring) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start({"--io-backend", "thread_pool"}));
+  ASSERT_STATE(Execute(server, "CREATE TABLE t (id int PRIMARY KEY)"), "00000");
+  ASSERT_STATE(Execute(server, "INSERT INTO t VALUES (1)"), "00000");
+  EXPECT_THAT(server.HttpGet("/metrics"), HasSubstr("sisal_io_backend_info{backend=\"thread_pool\""));
+  EXPECT_EQ(server.Stop(), 0);
+}
+
+TEST(ProcessTest, JsonLogIsOneObjectEachLine) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start({"--log-format", "json"}));
+  EXPECT_EQ(server.Stop(), 0);
+  std::istringstream log(server.Log());
+  for (std::string line; std::getline(log, line);) EXPECT_EQ(line.front(), '{') << line;
+}
+
+TEST(ProcessTest, WrongUsageIsExitCode2) {
+  EXPECT_EQ(WEXITSTATUS(std::system((std::string(SISALD_PATH) + " --nope 2> /dev/null").c_str())), 2);
+}
+
+}  // namespace
+}  // namespace sisal::e2e
