@@ -125,7 +125,8 @@ class TableScanOperator final : public Operator {
   Status Start() {
     ranges_.clear();
     next_range_ = 0;
-    step_rows_ = 64;
+    // FOR UPDATE takes one row at a time: what stands above may want no more, and must not lock more.
+    step_rows_ = plan_.row_lock == sql::RowLockMode::kNone ? 64 : 1;
     for (const sql::KeyBounds& bounds : plan_.bounds) {
       SISAL_ASSIGN_OR_RETURN(std::optional<ScanRange> range, RangeOf(plan_, bounds, frame_));
       if (range.has_value()) ranges_.push_back(std::move(*range));
@@ -164,7 +165,9 @@ class TableScanOperator final : public Operator {
                                      plan_.backward ? txn::Direction::kBackward : txn::Direction::kForward);
       }
       SISAL_RETURN_IF_ERROR(cursor_->Next(step_rows_, batch_));
-      step_rows_ = std::min<size_t>(step_rows_ * 2, type::kVectorSize);
+      if (plan_.row_lock == sql::RowLockMode::kNone) {
+        step_rows_ = std::min<size_t>(step_rows_ * 2, type::kVectorSize);
+      }
       if (batch_.keys.empty()) {
         cursor_.reset();
         continue;

@@ -116,6 +116,19 @@ TEST_F(SessionTest, SnapshotsAreStableAndTheFirstCommitterWins) {
   EXPECT_EQ(Run("SELECT n FROM t"), "20\n");
 }
 
+TEST_F(SessionTest, ALimitedSelectForUpdateLocksWhatItReturns) {
+  Run("CREATE TABLE job (id INTEGER PRIMARY KEY, state TEXT)");
+  Run("INSERT INTO job SELECT g, 'new' FROM generate_series(1, 10) AS s(g)");
+  const auto other = database_->NewSession();
+  Run("BEGIN");
+  EXPECT_EQ(Run("SELECT id FROM job ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED"), "1\n");
+  EXPECT_EQ(Run(*other, "BEGIN"), "BEGIN");
+  EXPECT_EQ(Run(*other, "SELECT id FROM job ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED"), "2\n");
+  EXPECT_EQ(Run(*other, "SELECT id FROM job WHERE id = 1 FOR UPDATE NOWAIT").substr(0, 11), "ERROR 55P03");
+  Run(*other, "ROLLBACK");
+  Run("ROLLBACK");
+}
+
 TEST_F(SessionTest, ReadCommittedSeesEachCommit) {
   Run("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
   Run("INSERT INTO t VALUES (1, 10)");
