@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "sisal/base/check.h"
+#include "sisal/base/simulation.h"
 
 namespace sisal {
 
@@ -43,6 +44,7 @@ uint64_t Random::Below(uint64_t bound) {
 }
 
 void SecureRandomBytes(void* out, unsigned long size_bytes) {
+  if (const SimulationHooks* hooks = internal::Hooks(); hooks != nullptr) return hooks->random_bytes(out, size_bytes);
   char* cursor = static_cast<char*>(out);
   while (size_bytes > 0) {
     const ssize_t got = getrandom(cursor, size_bytes, 0);

@@ -4,6 +4,7 @@
 
 #include <system_error>
 
+#include "sisal/base/simulation.h"
 #include "sisal/io/runtime.h"
 
 namespace sisal::io {
@@ -25,6 +26,7 @@ BlockingPool::~BlockingPool() {
 }
 
 void BlockingPool::RunErased(void (*invoke)(void*), void* body) {
+  SISAL_NOT_SIMULATED("a system call on a file");
   if (!OnFiber()) {
     invoke(body);
     return;

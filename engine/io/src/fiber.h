@@ -53,11 +53,13 @@ struct Fiber final : boost::fibers::fiber_properties, InboxItem {
 
   LoopImpl* loop;
   const Role role;
-  bool ending = false;          // its function has returned: nothing of it may be kept
-  Fiber* next_ready = nullptr;  // in a ready list or in the list of idle fibers
-  int64_t woken_ticks = 0;      // when another thread woke it; 0: none did
-  Job job;                      // of a worker; an idle one has no body
-  ExceptionState exceptions;    // while it does not run
+  uint64_t serial = 0;              // in a simulation: its number, in the order of making
+  uint64_t simulated_priority = 0;  // of SimulationMode::kPriorities
+  bool ending = false;              // its function has returned: nothing of it may be kept
+  Fiber* next_ready = nullptr;      // in a ready list or in the list of idle fibers
+  int64_t woken_ticks = 0;          // when another thread woke it; 0: none did
+  Job job;                          // of a worker; an idle one has no body
+  ExceptionState exceptions;        // while it does not run
   SanitizerState sanitizer;
 };
 

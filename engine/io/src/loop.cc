@@ -14,6 +14,7 @@
 #include "fiber_entry.h"
 #include "platform.h"
 #include "runtime_core.h"
+#include "simulation_core.h"
 #include "sisal/base/log.h"
 
 namespace sisal::io {
@@ -74,6 +75,7 @@ void StackOf(internal::Fiber::Role role, const boost::fibers::context* context, 
 constinit thread_local internal::LatchScope internal::latch_scope{};
 
 LoopImpl* CurrentLoopImpl() { return current_loop; }
+void SetCurrentLoopImpl(LoopImpl* loop) { current_loop = loop; }
 
 internal::Fiber* CurrentFiber() {
   SISAL_CHECK(OnFiber());
@@ -113,6 +115,7 @@ struct LoopImpl::StopItem : InboxItem {
 
 LoopImpl::LoopImpl(RuntimeCore& runtime, size_t index, Kind kind)
     : runtime_(runtime),
+      simulation_(runtime.simulation),
       index_(index),
       kind_(kind),
       spin_ticks_(TicksOf(kSpinMicroseconds)),
@@ -197,6 +200,7 @@ void LoopImpl::Spawn(SpawnOptions options, std::function<void()> body) {
 }
 
 void LoopImpl::Start(Job job) {
+  if (simulation_ != nullptr) [[unlikely]] simulation_->JobStarted(job);
   internal::Fiber* fiber;
   if (!idle_.empty()) {
     fiber = idle_.Pop();
@@ -204,7 +208,7 @@ void LoopImpl::Start(Job job) {
     MakeReady(*fiber);
     return;
   }
-  void* const stack = stacks_.Take();
+  void* const stack = context_count_ > 0 && SISAL_BUGGIFY() ? nullptr : stacks_.Take();
   if (stack == nullptr) {
     // Without any fiber nothing would ever free a stack.
     SISAL_CHECK(context_count_ > 0);
@@ -227,6 +231,7 @@ void RunFiber(internal::Fiber& fiber) noexcept {
 
 bool LoopImpl::NextJob(internal::Fiber& fiber) {
   load_.fetch_sub(1, std::memory_order_relaxed);
+  if (simulation_ != nullptr) [[unlikely]] simulation_->JobEnded(fiber.job);
   runtime_.FiberEnded();
   if (!waiting_jobs_.empty()) {
     fiber.job = std::move(waiting_jobs_.front());
@@ -360,16 +365,23 @@ void LoopImpl::EndSlice(internal::Fiber& fiber, int64_t now) {
 
 SISAL_NO_SANITIZE void LoopImpl::Suspend() {
   internal::Fiber* const self = current_;
-  scheduler_->pick_next()->resume();
+  boost::fibers::context* const next =
+      __builtin_expect(simulation_ == nullptr, 1) ? scheduler_->pick_next() : simulation_->PickNext();
+  next->resume();
   CompleteSwitch(self->sanitizer);
 }
 
 void LoopImpl::Yield() {
+  if (simulation_ != nullptr) [[unlikely]] simulation_->Yielded(*current_);
   MakeReady(*current_);
   Suspend();
 }
 
 void LoopImpl::YieldIfBudgetSpent() {
+  if (simulation_ != nullptr) [[unlikely]] {
+    if (simulation_->IsBudgetSpent()) Yield();
+    return;
+  }
   if (Ticks() - slice_begin_ > budget_ticks_) Yield();
 }
 

@@ -25,6 +25,7 @@
 namespace sisal::io {
 
 struct RuntimeCore;
+class SimulationCore;
 
 // First in, first out.
 class ReadyList {
@@ -43,6 +44,15 @@ class ReadyList {
     if (first_ == nullptr) last_ = nullptr;
     --count_;
     return fiber;
+  }
+  // For the simulation. Requires: index < count().
+  internal::Fiber* PopAt(size_t index) {
+    for (; index > 0; --index) Push(*Pop());
+    return Pop();
+  }
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (const internal::Fiber* fiber = first_; fiber != nullptr; fiber = fiber->next_ready) visit(*fiber);
   }
 
  private:
@@ -69,6 +79,7 @@ struct LoopCounters {
 
 class LoopImpl final : public Loop {
  public:
+  friend class SimulationCore;
   enum class Kind { kOwned, kAttached };
 
   LoopImpl(RuntimeCore& runtime, size_t index, Kind kind);
@@ -145,6 +156,7 @@ class LoopImpl final : public Loop {
   void CountWakeLatency(int64_t ticks);
 
   RuntimeCore& runtime_;
+  SimulationCore* const simulation_;  // nullptr in production
   const size_t index_;
   const Kind kind_;
   const int64_t spin_ticks_;
@@ -189,6 +201,8 @@ class LoopImpl final : public Loop {
 
 // The calling thread's; nullptr if it is not attached.
 LoopImpl* CurrentLoopImpl();
+// For the simulation, in which all loops are on one thread.
+void SetCurrentLoopImpl(LoopImpl* loop);
 // Requires: on a fiber.
 internal::Fiber* CurrentFiber();
 

@@ -9,7 +9,9 @@
 
 #include "real_file_system.h"
 #include "runtime_core.h"
+#include "simulation_core.h"
 #include "sisal/base/log.h"
+#include "sisal/base/simulation.h"
 
 namespace sisal::io {
 namespace {
@@ -29,21 +31,25 @@ Result<Backend> ChooseBackend(Backend wanted, std::string* note) {
 
 }  // namespace
 
-RuntimeCore::RuntimeCore(const RuntimeOptions& chosen_options, Backend chosen_backend, std::string note)
+RuntimeCore::RuntimeCore(const RuntimeOptions& chosen_options, Backend chosen_backend, std::string note,
+                         SimulationCore* simulator)
     : options(chosen_options),
       clock(chosen_options.clock != nullptr ? *chosen_options.clock : SystemClock()),
       backend(chosen_backend),
       backend_note(std::move(note)),
+      simulation(simulator),
       file_system(std::make_unique<RealFileSystem>(*this)),
       pool(chosen_backend == Backend::kIoUring ? kPoolThreadsWithRing : kPoolThreadsWithoutRing) {}
 
 void RuntimeCore::FiberEnded() {
   if (live_fibers.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (simulation != nullptr) return simulation->AllEnded();
   std::lock_guard guard(mutex);
   all_ended.notify_all();
 }
 
 LoopImpl& RuntimeCore::LeastLoaded() {
+  if (simulation != nullptr) return simulation->AnyLoop();
   LoopImpl* best = loops.front().get();
   uint64_t best_load = best->load();
   for (const auto& loop : loops) {
@@ -57,7 +63,8 @@ LoopImpl& RuntimeCore::LeastLoaded() {
 }
 
 struct Runtime::Impl {
-  Impl(const RuntimeOptions& options, Backend backend, std::string note) : core(options, backend, std::move(note)) {}
+  Impl(const RuntimeOptions& options, Backend backend, std::string note, SimulationCore* simulator = nullptr)
+      : core(options, backend, std::move(note), simulator) {}
   Status StartLoops(size_t count);
   void StopLoops();
   RuntimeCore core;
@@ -111,6 +118,7 @@ Runtime::Runtime(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Result<std::unique_ptr<Runtime>> Runtime::Start(const RuntimeOptions& options) {
   // A write past the process's size limit is to fail with EFBIG, not to kill: it becomes 53100.
   ::signal(SIGXFSZ, SIG_IGN);
+  SISAL_NOT_SIMULATED("Runtime::Start");
   std::string note;
   SISAL_ASSIGN_OR_RETURN(const Backend backend, ChooseBackend(options.backend, &note));
   const size_t loop_count =
@@ -129,8 +137,22 @@ Result<std::unique_ptr<Runtime>> Runtime::Start(const RuntimeOptions& options) {
   return std::unique_ptr<Runtime>(new Runtime(std::move(impl)));
 }
 
+std::unique_ptr<Runtime> Runtime::Simulate(const RuntimeOptions& options, SimulationCore& simulation,
+                                           RuntimeCore** core) {
+  auto impl = std::make_unique<Impl>(options, Backend::kThreadPool, "simulated", &simulation);
+  *core = &impl->core;
+  for (size_t index = 0; index < options.loop_count; ++index) {
+    impl->core.loops.push_back(std::make_unique<LoopImpl>(impl->core, index, LoopImpl::Kind::kOwned));
+  }
+  return std::unique_ptr<Runtime>(new Runtime(std::move(impl)));
+}
+
 Runtime::~Runtime() {
   SISAL_CHECK(!OnFiber());
+  if (impl_->core.simulation != nullptr) {
+    impl_->core.simulation->Finish();
+    return;
+  }
   {
     std::unique_lock lock(impl_->core.mutex);
     impl_->core.all_ended.wait(lock, [this] { return impl_->core.live_fibers.load(std::memory_order_acquire) == 0; });
@@ -143,7 +165,10 @@ size_t Runtime::loop_count() const { return impl_->core.loops.size(); }
 Loop& Runtime::loop(size_t index) { return *impl_->core.loops.at(index); }
 Backend Runtime::backend() const { return impl_->core.backend; }
 const std::string& Runtime::backend_note() const { return impl_->core.backend_note; }
-FileSystem& Runtime::file_system() { return *impl_->core.file_system; }
+FileSystem& Runtime::file_system() {
+  const SimulationCore* const simulation = impl_->core.simulation;
+  return simulation == nullptr ? *impl_->core.file_system : *simulation->options().file_system;
+}
 const Clock& Runtime::clock() const { return impl_->core.clock; }
 
 std::vector<LoopStats> Runtime::Stats() const {
@@ -173,6 +198,7 @@ void Runtime::Spawn(SpawnOptions options, std::function<void()> body) {
 
 void Runtime::RunAndWait(std::string_view name, std::function<void()> body) {
   SISAL_CHECK(!OnFiber());
+  if (impl_->core.simulation != nullptr) return impl_->core.simulation->RunAndWait(name, std::move(body));
   std::mutex mutex;
   std::condition_variable ended;
   bool done = false;
@@ -211,6 +237,11 @@ struct AttachedThread::Impl {
 
 AttachedThread::AttachedThread(Runtime& runtime) {
   RuntimeCore& core = runtime.impl_->core;
+  if (core.simulation != nullptr) {
+    core.simulation->AttachMain();
+    impl_ = std::make_unique<Impl>(Impl{core, nullptr});
+    return;
+  }
   LoopImpl* loop;
   {
     std::lock_guard guard(core.mutex);
@@ -228,6 +259,10 @@ AttachedThread::AttachedThread(Runtime& runtime) {
 }
 
 AttachedThread::~AttachedThread() {
+  if (impl_->core.simulation != nullptr) {
+    impl_->core.simulation->DetachMain();
+    return;
+  }
   SISAL_CHECK(CurrentLoopImpl() == impl_->loop);
   impl_->loop->Detach();
   std::lock_guard guard(impl_->core.mutex);

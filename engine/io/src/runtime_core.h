@@ -17,8 +17,12 @@
 
 namespace sisal::io {
 
+class SimulationCore;
+
 struct RuntimeCore {
-  RuntimeCore(const RuntimeOptions& chosen_options, Backend chosen_backend, std::string note);
+  // `simulator`: nullptr in production.
+  RuntimeCore(const RuntimeOptions& chosen_options, Backend chosen_backend, std::string note,
+              SimulationCore* simulator = nullptr);
 
   void FiberStarted() { live_fibers.fetch_add(1, std::memory_order_relaxed); }
   void FiberEnded();
@@ -28,6 +32,7 @@ struct RuntimeCore {
   const Clock& clock;
   const Backend backend;
   const std::string backend_note;
+  SimulationCore* const simulation;
 
   std::atomic<uint64_t> live_fibers{0};
   std::mutex mutex;  // guards idle_attached and attached; and the wait for live_fibers to reach 0

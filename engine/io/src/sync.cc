@@ -4,10 +4,12 @@
 
 #include "loop.h"
 #include "platform.h"
+#include "sisal/base/simulation.h"
 
 namespace sisal::io {
 
 void SpinLatch::LockSlow() {
+  SISAL_NOT_SIMULATED("a wait for a latch, whose holder cannot run meanwhile");
   for (;;) {
     for (int spin = 0; spin < 64; ++spin) {
       CpuRelax();
@@ -27,10 +29,13 @@ WaitResult WaitNode::Park(const Interrupt& interrupt) {
   LoopImpl& loop = *fiber->loop;
   SISAL_CHECK(loop.current() == fiber);
   loop.CheckMayPark();
+  SISAL_SIM_POINT();
+  if (SISAL_PLANTED(kWakeDropped) && word.notified()) static_cast<void>(word.Finish());
   const bool timed = interrupt.deadline != Instant::Max();
   if (word.BeginPark()) {
     if (interrupt.cancel != nullptr && !interrupt.cancel->Add(*this)) Wake(WaitResult::kCancelled);
     if (timed) loop.timers().Add(*this, interrupt.deadline);
+    SISAL_SIM_POINT();
     if (word.CommitPark()) loop.Suspend();
     if (timed) loop.timers().Remove(*this);
     if (interrupt.cancel != nullptr) interrupt.cancel->Remove(*this);

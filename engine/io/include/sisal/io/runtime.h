@@ -19,6 +19,8 @@ namespace sisal::io {
 
 class FileSystem;
 class Loop;
+class SimulationCore;
+struct RuntimeCore;
 
 enum class Backend {
   kAuto,     // io_uring, or the thread pool where the kernel or the container refuses it
@@ -80,8 +82,12 @@ class Runtime {
  private:
   struct Impl;
   explicit Runtime(std::unique_ptr<Impl> impl);
+  // See simulation.h.
+  static std::unique_ptr<Runtime> Simulate(const RuntimeOptions& options, SimulationCore& simulation,
+                                           RuntimeCore** core);
   std::unique_ptr<Impl> impl_;
   friend class AttachedThread;
+  friend class SimulationCore;
 };
 
 class Loop {

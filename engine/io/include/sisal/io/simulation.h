@@ -17,7 +17,6 @@
 #include <string_view>
 
 #include "sisal/base/clock.h"
-#include "sisal/base/random.h"
 #include "sisal/io/file.h"
 #include "sisal/io/runtime.h"
 
@@ -70,9 +69,5 @@ class Simulation {
  private:
   std::unique_ptr<SimulationCore> core_;
 };
-
-// A point between two instants of `Random`'s choice is not enough for a disk that answers out of order: how long an
-// operation takes, mostly short, now and then long.
-Duration DrawLatency(Random& random, Duration typical);
 
 }  // namespace sisal::io
