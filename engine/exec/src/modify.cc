@@ -23,11 +23,16 @@ class ModifyOperator : public Operator {
         input_(std::move(input)),
         writer_(*plan.table, frame.state),
         returned_(plan.output, frame.state.memory),
-        returning_(Program::Compile(plan.returning, frame)) {}
+        returning_(Program::Compile(plan.returning, frame)),
+        holds_(ReadsWhileItWrites()) {}
 
   Status Next(Chunk& out) override {
     if (!done_) {
-      SISAL_RETURN_IF_ERROR(Work());
+      txn::Transaction& transaction = *frame_.state.options.transaction;
+      if (holds_) transaction.HoldOwnWrites();
+      Status status = Work();
+      if (holds_) transaction.ReleaseOwnWrites();
+      SISAL_RETURN_IF_ERROR(std::move(status));
       done_ = true;
       if (plan_.has_returning) reader_.Start(&returned_, {});
     }
@@ -45,6 +50,8 @@ class ModifyOperator : public Operator {
   virtual Status WorkOn(const Chunk& chunk) = 0;
 
   State& state() { return frame_.state; }
+  // Subqueries do not see this statement's rows.
+  bool holds() const { return holds_; }
 
   // Requires: `rows` are all columns of the table. Adds their RETURNING expressions.
   Status Return(const Chunk& rows) {
@@ -127,6 +134,20 @@ class ModifyOperator : public Operator {
            });
   }
 
+  // Subqueries that run while rows are written: all but those of the input, which MeetsItsOwnWrites is about, and of
+  // VALUES, of which there may be many chunks.
+  bool ReadsWhileItWrites() const {
+    const auto contains = [](const auto* e) { return e != nullptr && ContainsSubplan(e); };
+    const auto assigns = [&](const sql::Assignment& a) { return contains(a.value); };
+    const auto& values = plan_.inputs[0]->rows;
+    return std::any_of(plan_.returning.begin(), plan_.returning.end(), contains) ||
+           std::any_of(plan_.assignments.begin(), plan_.assignments.end(), assigns) ||
+           std::any_of(plan_.conflict_update.begin(), plan_.conflict_update.end(), assigns) ||
+           contains(plan_.conflict_where) || std::any_of(values.begin(), values.end(), [&](const auto& row) {
+             return std::any_of(row.begin(), row.end(), contains);
+           });
+  }
+
   // A subquery that runs again and again must not see what earlier rows of the same statement did.
   bool HasSubplan(const sql::Plan* scan) const {
     for (const sql::Plan* node = plan_.inputs[0];; node = node->inputs[0]) {
@@ -148,6 +169,7 @@ class ModifyOperator : public Operator {
   RowStore returned_;
   Program returning_;
   RowReader reader_;
+  const bool holds_;
   bool done_ = false;
   std::unordered_set<std::string> seen_;  // keys that FirstTime let through
 };
@@ -230,7 +252,7 @@ class InsertOperator final : public ModifyOperator {
     for (uint32_t row = 0; row < chunk.row_count; ++row) {
       SISAL_ASSIGN_OR_RETURN(const auto conflict, writer_.Insert({chunk.columns, row}, plan_.conflict_target));
       if (!conflict.has_value()) {
-        if (plan_.conflict_do_update) touched_.insert(writer_.inserted_key());
+        if (plan_.conflict_do_update || holds()) touched_.insert(writer_.written_key());
         inserted_.push_back(static_cast<uint16_t>(row));
         continue;
       }
@@ -283,6 +305,7 @@ class InsertOperator final : public ModifyOperator {
     SISAL_RETURN_IF_ERROR(conflict_assigner_.Apply(input, arena, updated));
     const std::span<const Vector> old_columns = std::span(both).first(table.columns.size());
     SISAL_RETURN_IF_ERROR(writer_.Update(row_key, {old_columns, 0}, {updated, 0}));
+    touched_.insert(writer_.written_key());
     return Return(Chunk{1, updated});
   }
 
@@ -290,7 +313,9 @@ class InsertOperator final : public ModifyOperator {
   // COMMITTED.
   Status CheckVisible(const std::string& row_key) {
     txn::Transaction& transaction = *state().options.transaction;
-    if (transaction.options().isolation == txn::Isolation::kReadCommitted) return Status();
+    if (transaction.options().isolation == txn::Isolation::kReadCommitted || touched_.contains(row_key)) {
+      return Status();
+    }
     Arena arena;
     SISAL_ASSIGN_OR_RETURN(const auto seen, transaction.Get(plan_.table->tree, row_key, arena));
     if (seen.has_value()) return Status();
@@ -308,7 +333,7 @@ class InsertOperator final : public ModifyOperator {
   Assigner conflict_assigner_;
   Program conflict_where_;
   std::vector<uint16_t> inserted_;
-  std::unordered_set<std::string> touched_;  // rows written, by key; kept for DO UPDATE only
+  std::unordered_set<std::string> touched_;  // rows written, by key: for DO UPDATE, and where Get does not see them
 };
 
 }  // namespace

@@ -114,7 +114,7 @@ Result<std::optional<KeyConflict>> RowWriter::Insert(const RowView& row, std::op
   for (size_t i = 0; i < keys.size(); ++i) {
     SISAL_RETURN_IF_ERROR(transaction().Put(table_.indexes[i].tree, keys[i], row_key));
   }
-  inserted_key_ = row_key;
+  written_key_ = row_key;
   return std::optional<KeyConflict>();
 }
 
@@ -162,6 +162,7 @@ Status RowWriter::Update(std::string_view row_key, const RowView& old_row, const
     }
     SISAL_RETURN_IF_ERROR(transaction().Put(index.tree, new_entry, new_key));
   }
+  written_key_ = new_key;
   return PutRow(new_key, new_row);
 }
 

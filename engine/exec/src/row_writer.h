@@ -33,8 +33,8 @@ class RowWriter {
   // nullopt: the row was written. If it meets several keys, `arbiter` is the one that is told. Errors: 23502; those of
   // Lock and Put. Suspends.
   Result<std::optional<KeyConflict>> Insert(const RowView& row, std::optional<uint32_t> arbiter = std::nullopt);
-  // Of the row that the last Insert wrote.
-  const std::string& inserted_key() const { return inserted_key_; }
+  // Of the row that the last Insert or Update wrote.
+  const std::string& written_key() const { return written_key_; }
   // As the statement reports it: 23505 with the key's values.
   Error ConflictError(const KeyConflict& conflict, const RowView& row) const;
 
@@ -59,7 +59,7 @@ class RowWriter {
   const catalog::Table& table_;
   State& state_;
   std::string row_bytes_;
-  std::string inserted_key_;
+  std::string written_key_;
 };
 
 // Key of one row in one index, for BuildIndex; see RowWriter::IndexKey.

@@ -10,6 +10,11 @@ Status Binder::BindReturning(Scope& scope, NodeList list, Plan& write) {
   SISAL_ASSIGN_OR_RETURN(std::vector<Target> targets, BindTargets(scope, list));
   for (Target& target : targets) {
     SISAL_ASSIGN_OR_RETURN(target.expr, ResolveUnknown(target.expr, target.location));
+    bool foreign = false;
+    VisitExpr(target.expr, [&](const Expr* part) {
+      foreign |= part->kind == ExprKind::kColumn && scope.columns[part->index].leaf != 0;
+    });
+    if (foreign) return NotSupported(target.location, "RETURNING of another table's columns");
   }
   write.has_returning = !list.empty();
   std::vector<OutputColumn> columns;
@@ -67,18 +72,19 @@ Status Binder::BindUpdate(const PgQuery__UpdateStmt& node) {
   statement_.kind = StatementKind::kUpdate;
   statement_.command = "UPDATE";
   statement_.read_only = false;
-  if (node.n_from_clause > 0) return NotSupported(LocationOf(node.from_clause[0]), "UPDATE ... FROM");
   SISAL_ASSIGN_OR_RETURN(const CommonTable* common_tables, BindWith(node.with_clause, nullptr, nullptr));
   Frame frame;
   Scope scope;
   SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, OpenWriteScope(*node.relation, common_tables, frame, scope));
+  SISAL_ASSIGN_OR_RETURN(const std::unique_ptr<FromTree> tree,
+                         BindWriteFrom(scope, NodeList(node.from_clause, node.n_from_clause)));
   scope.clause = Clause::kUpdateSet;
   Plan* update = NewPlan(PlanKind::kUpdate);
   update->table = table;
   SISAL_ASSIGN_OR_RETURN(update->assignments,
                          BindAssignments(scope, table, NodeList(node.target_list, node.n_target_list)));
-  SISAL_ASSIGN_OR_RETURN(Plan * scan, PlanWriteScan(scope, node.where_clause));
-  update->inputs = {scan};
+  SISAL_ASSIGN_OR_RETURN(Plan * input, PlanWriteInput(scope, tree.get(), node.where_clause, update->assignments));
+  update->inputs = {input};
   SISAL_RETURN_IF_ERROR(BindReturning(scope, NodeList(node.returning_list, node.n_returning_list), *update));
   SISAL_RETURN_IF_ERROR(CheckUnusedCommonTables(common_tables, nullptr, &frame));
   statement_.plan = update;
@@ -89,22 +95,36 @@ Status Binder::BindDelete(const PgQuery__DeleteStmt& node) {
   statement_.kind = StatementKind::kDelete;
   statement_.command = "DELETE";
   statement_.read_only = false;
-  if (node.n_using_clause > 0) return NotSupported(LocationOf(node.using_clause[0]), "DELETE ... USING");
   SISAL_ASSIGN_OR_RETURN(const CommonTable* common_tables, BindWith(node.with_clause, nullptr, nullptr));
   Frame frame;
   Scope scope;
   SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, OpenWriteScope(*node.relation, common_tables, frame, scope));
+  SISAL_ASSIGN_OR_RETURN(const std::unique_ptr<FromTree> tree,
+                         BindWriteFrom(scope, NodeList(node.using_clause, node.n_using_clause)));
   Plan* removal = NewPlan(PlanKind::kDelete);
   removal->table = table;
-  SISAL_ASSIGN_OR_RETURN(Plan * scan, PlanWriteScan(scope, node.where_clause));
-  removal->inputs = {scan};
+  SISAL_ASSIGN_OR_RETURN(Plan * input, PlanWriteInput(scope, tree.get(), node.where_clause, removal->assignments));
+  removal->inputs = {input};
   SISAL_RETURN_IF_ERROR(BindReturning(scope, NodeList(node.returning_list, node.n_returning_list), *removal));
   SISAL_RETURN_IF_ERROR(CheckUnusedCommonTables(common_tables, nullptr, &frame));
   statement_.plan = removal;
   return Status();
 }
 
-// The target table as the only leaf: column ids are its column numbers.
+// The target, joined with what FROM or USING names.
+Result<std::unique_ptr<FromTree>> Binder::BindWriteFrom(Scope& scope, NodeList from) {
+  auto target = std::make_unique<FromTree>();
+  scope.clause = Clause::kFrom;
+  SISAL_ASSIGN_OR_RETURN(std::unique_ptr<FromTree> others, BindFrom(scope, from));
+  scope.clause = Clause::kSelect;
+  if (others == nullptr) return target;
+  auto both = std::make_unique<FromTree>();
+  both->left = std::move(target);
+  both->right = std::move(others);
+  return both;
+}
+
+// The target table as the first leaf: column ids are its column numbers, then comes the row's key.
 Result<catalog::TablePtr> Binder::OpenWriteScope(const PgQuery__RangeVar& relation, const CommonTable* common_tables,
                                                  Frame& frame, Scope& scope) {
   SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindWritableTable(relation));
@@ -114,6 +134,8 @@ Result<catalog::TablePtr> Binder::OpenWriteScope(const PgQuery__RangeVar& relati
   item.schema = table->schema;
   const std::string alias(View(relation.alias != nullptr ? relation.alias->aliasname : relation.relname));
   AddTableLeaf(scope, table, alias, item);
+  scope.columns.push_back({TypeId::kBytea, 0, scope.leaves[0].column_count++, true});
+  scope.leaves[0].with_key = true;
   if (relation.alias != nullptr) item.schema.clear();
   scope.items.push_back(std::move(item));
   return table;

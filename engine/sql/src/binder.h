@@ -289,7 +289,8 @@ class Binder {
   Result<std::optional<uint32_t>> ConflictTarget(const PgQuery__InferClause* infer, const catalog::Table& table);
   Status BindUpdate(const PgQuery__UpdateStmt& node);
   Status BindDelete(const PgQuery__DeleteStmt& node);
-  Result<Plan*> PlanWriteScan(Scope& scope, const Node* where);
+  Result<Plan*> PlanWriteInput(Scope& scope, FromTree* tree, const Node* where, std::vector<Assignment>& assignments);
+  Result<std::unique_ptr<FromTree>> BindWriteFrom(Scope& scope, NodeList from);
   Result<std::vector<Assignment>> BindAssignments(Scope& scope, const catalog::TablePtr& table, NodeList targets);
   Status BindReturning(Scope& scope, NodeList list, Plan& write);
   Result<catalog::TablePtr> OpenWriteScope(const PgQuery__RangeVar& relation, const CommonTable* common_tables,

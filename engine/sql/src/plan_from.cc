@@ -211,6 +211,11 @@ Binder::Planned Binder::PlanLeaf(Scope& scope, uint32_t number, std::vector<cons
   for (uint32_t i = 0; i < leaf.column_count; ++i) {
     if (!decoded[leaf.first_id + i]) continue;
     planned.ids.push_back(leaf.first_id + i);
+    if (leaf.with_key && i + 1 == leaf.column_count) {
+      scan.with_key = true;
+      scan.output.push_back(TypeId::kBytea);
+      continue;
+    }
     scan.columns.push_back(i);
     scan.output.push_back(leaf.table->columns[i].type);
   }
@@ -220,16 +225,32 @@ Binder::Planned Binder::PlanLeaf(Scope& scope, uint32_t number, std::vector<cons
   return planned;
 }
 
-// What UPDATE and DELETE read: all columns, then the row's key.
-Result<Plan*> Binder::PlanWriteScan(Scope& scope, const Node* where) {
+// What UPDATE and DELETE read: all columns of the target, the first leaf, then the row's key. Values that need more
+// than the target's row, or that look at tables while rows are being written, are computed here, behind the key.
+Result<Plan*> Binder::PlanWriteInput(Scope& scope, FromTree* tree, const Node* where,
+                                     std::vector<Assignment>& assignments) {
   SISAL_ASSIGN_OR_RETURN(const Expr* condition, BindCondition(scope, where, Clause::kWhere));
   std::vector<const Expr*> conjuncts;
   AddConjuncts(condition, conjuncts);
-  const std::vector<bool> all(scope.columns.size(), true);
-  const Planned planned = PlanLeaf(scope, 0, std::move(conjuncts), all, nullptr);
-  planned.plan->with_key = true;
-  planned.plan->output.push_back(TypeId::kBytea);
-  return planned.plan;
+  std::vector<bool> used(scope.columns.size(), false);
+  const uint32_t width = scope.leaves[0].column_count;
+  std::fill_n(used.begin(), width, true);
+  bool alone = tree->left == nullptr;
+  for (const Assignment& assignment : assignments) {
+    MarkUsed(assignment.value, used);
+    alone &= !HasSubplan(assignment.value);
+  }
+  const Planned planned = PlanFrom(scope, tree, std::move(conjuncts), used, nullptr);
+  if (alone) return planned.plan;
+  const IdMap map = MapOf(scope, planned.ids);
+  std::vector<const Expr*> exprs;
+  for (uint32_t i = 0; i < width; ++i) exprs.push_back(Remap(MakeColumn(i, scope.columns[i].type, -1), map));
+  for (Assignment& assignment : assignments) {
+    const auto place = static_cast<uint32_t>(exprs.size());
+    exprs.push_back(Remap(assignment.value, map));
+    assignment.value = MakeColumn(place, assignment.value->type, -1);
+  }
+  return AddProject(planned.plan, std::move(exprs));
 }
 
 }  // namespace sisal::sql

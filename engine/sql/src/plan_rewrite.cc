@@ -140,7 +140,20 @@ Plan* Binder::AddFilter(Plan* input, const Expr* predicate) {
   return plan;
 }
 
+namespace {
+
+bool IsIdentity(const Plan& input, const std::vector<const Expr*>& exprs) {
+  if (exprs.size() != input.output.size()) return false;
+  for (uint32_t i = 0; i < exprs.size(); ++i) {
+    if (exprs[i]->kind != ExprKind::kColumn || exprs[i]->index != i || exprs[i]->type != input.output[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Plan* Binder::AddProject(Plan* input, std::vector<const Expr*> exprs) {
+  if (IsIdentity(*input, exprs)) return input;
   Plan* plan = NewPlan(PlanKind::kProject);
   plan->inputs = {input};
   for (const Expr* expr : exprs) plan->output.push_back(expr->type);

@@ -54,6 +54,7 @@ struct Leaf {
   RowLockMode row_lock = RowLockMode::kNone;
   bool lock_nowait = false;
   bool lock_skip_locked = false;
+  bool with_key = false;  // the last column is the row's key, which no name reaches: the target of UPDATE and DELETE
   bool nullable = false;  // on the inner side of an outer join
 };
 

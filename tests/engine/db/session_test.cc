@@ -309,5 +309,41 @@ TEST_F(SessionTest, MemoryIsBounded) {
   EXPECT_EQ(Run("SELECT count(*) FROM generate_series(1, 1000000) AS s(g)"), "1000000\n");
 }
 
+TEST_F(SessionTest, UpdateAndDeleteJoin) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
+  Run("CREATE TABLE u (t_id INTEGER, m INTEGER)");
+  Run("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)");
+  Run("INSERT INTO u VALUES (1, 5), (3, 7), (3, 7), (4, 9)");
+  EXPECT_EQ(Run("UPDATE t SET n = n + m FROM u WHERE id = t_id AND m > 5 RETURNING id, n"), "3|37\n");
+  EXPECT_EQ(Run("DELETE FROM t USING u x JOIN u y ON x.m = y.m WHERE t.id = x.t_id"), "DELETE 2");
+  EXPECT_EQ(Run("SELECT * FROM t"), "2|20\n");
+}
+
+TEST_F(SessionTest, AssignedSubqueriesSeeTheRowsAsTheyWere) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
+  Run("INSERT INTO t SELECT g, g FROM generate_series(1, 5000) AS s(g)");
+  EXPECT_EQ(Run("UPDATE t SET n = (SELECT max(x.n) FROM t x WHERE x.id = t.id - 1) + 1 WHERE id > 1"), "UPDATE 4999");
+  EXPECT_EQ(Run("SELECT count(*) FROM t WHERE n = id"), "5000\n");
+}
+
+TEST_F(SessionTest, UpsertRefusesARowOfItsOwn) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, code TEXT UNIQUE, n INTEGER)");
+  const std::string upsert = " ON CONFLICT (code) DO UPDATE SET n = excluded.n";
+  EXPECT_EQ(Run("INSERT INTO t VALUES (1, 'a', 1), (2, 'a', 2)" + upsert).substr(0, 11), "ERROR 21000");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (1, 'a', 1)"), "INSERT 1");
+  // It meets both keys; the named one counts.
+  EXPECT_EQ(Run("INSERT INTO t VALUES (1, 'a', 7)" + upsert), "INSERT 1");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (1, 'b', 7)" + upsert).substr(0, 11), "ERROR 23505");
+  EXPECT_EQ(Run("SELECT * FROM t"), "1|a|7\n");
+}
+
+TEST_F(SessionTest, DefinitionsLookAgainEachTime) {
+  EXPECT_EQ(Run("DROP TABLE IF EXISTS a"), "DROP TABLE");
+  Run("CREATE TABLE a (b_c INTEGER UNIQUE)");
+  EXPECT_EQ(Run("DROP TABLE IF EXISTS a"), "DROP TABLE");
+  Run("CREATE TABLE a_b (c INTEGER UNIQUE)");
+  EXPECT_EQ(Run("CREATE TABLE a (b_c INTEGER UNIQUE)"), "CREATE TABLE");
+}
+
 }  // namespace
 }  // namespace sisal::db
