@@ -1,5 +1,7 @@
 // The way in: text to Statement.
+#include <algorithm>
 #include <memory>
+#include <unordered_map>
 
 #include "big_stack.h"
 #include "binder.h"
@@ -11,6 +13,37 @@ namespace {
 // A statement that nests deeper than this leaves more of the big stack committed than is worth keeping.
 constexpr uint32_t kTrimAbove = 100;
 
+// The executor recurses through operators and sub-selects on a fiber's stack of 256 KiB.
+constexpr uint32_t kPlanDepthMax = 200;
+constexpr uint32_t kSubplanLevels = 5;  // what running a sub-select costs, in operators
+
+class PlanDepth {
+ public:
+  uint32_t Of(const Plan& plan) {
+    const auto known = depths_.find(&plan);
+    if (known != depths_.end()) return known->second;
+    uint32_t below = 0;
+    for (const Plan* input : plan.inputs) below = std::max(below, Of(*input));
+    ForEachExpr(plan, [&](const Expr* expr) {
+      VisitExpr(expr, [&](const Expr* part) {
+        if (part->subplan != nullptr) below = std::max(below, kSubplanLevels + Of(*part->subplan));
+      });
+    });
+    return depths_[&plan] = below + 1;
+  }
+
+ private:
+  std::unordered_map<const Plan*, uint32_t> depths_;
+};
+
+Status CheckPlanDepth(const Plan* plan) {
+  if (plan == nullptr || PlanDepth().Of(*plan) <= kPlanDepthMax) return Status();
+  return Error("54001", "stack depth limit exceeded")
+      .WithHint("The statement's plan nests more than " + std::to_string(kPlanDepthMax) +
+                " operators; each sub-select counts as " + std::to_string(kSubplanLevels) + " more.")
+      .WithLimit("plan_depth_max", kPlanDepthMax);
+}
+
 Status AnalyzeHere(const std::string& text, const AnalyzeContext& context, Statement& statement) {
   SISAL_ASSIGN_OR_RETURN(const ParseTree tree, ParseText(text));
   if (tree->n_stmts == 0) {
@@ -20,7 +53,8 @@ Status AnalyzeHere(const std::string& text, const AnalyzeContext& context, State
   if (tree->n_stmts > 1) return Error("42601", "cannot insert multiple commands into a prepared statement");
   const TextPositions positions(text);
   Binder binder(context, positions, text, statement);
-  return binder.BindStatement(*tree->stmts[0]->stmt);
+  SISAL_RETURN_IF_ERROR(binder.BindStatement(*tree->stmts[0]->stmt));
+  return CheckPlanDepth(statement.plan);
 }
 
 }  // namespace
