@@ -1,5 +1,6 @@
 // The process: probes, metrics, health, restarts, shutdown.
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -139,6 +140,15 @@ TEST(ProcessTest, DrainEndsTransactionsThatDoNotFinish) {
   EXPECT_EQ(server.Stop(), 0);
 }
 
+TEST(ProcessTest, AdminDrainStopsTheServer) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start());
+  grpc::ClientContext context;
+  v1::DrainResponse response;
+  EXPECT_TRUE(server.admin().Drain(&context, {}, &response).ok());
+  EXPECT_EQ(server.Wait(), 0);
+}
+
 TEST(ProcessTest, WatchHearsOfTheDrain) {
   ServerProcess server;
   ASSERT_TRUE(server.Start());
@@ -158,6 +168,41 @@ TEST(ProcessTest, WatchHearsOfTheDrain) {
   EXPECT_FALSE(reader->Read(&response));
   EXPECT_FALSE(reader->Finish().ok());
   EXPECT_EQ(server.Wait(), 0);
+}
+
+// What grpcurl asks first. ServerReflectionRequest.list_services is field 7.
+TEST(ProcessTest, ReflectionListsTheServices) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start());
+  grpc::GenericStub stub(server.channel());
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  const auto stream =
+      stub.PrepareCall(&context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
+  const auto await = [&] {
+    void* tag;
+    bool ok = false;
+    return queue.Next(&tag, &ok) && ok;
+  };
+  stream->StartCall(nullptr);
+  ASSERT_TRUE(await());
+  const grpc::Slice slice(std::string("\x3a\x01*"));
+  stream->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+  ASSERT_TRUE(await());
+  grpc::ByteBuffer answer;
+  stream->Read(&answer, nullptr);
+  ASSERT_TRUE(await());
+  grpc::Slice bytes;
+  ASSERT_TRUE(answer.DumpToSingleSlice(&bytes).ok());
+  const std::string text(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
+  for (const char* service :
+       {"sisal.v1.SqlService", "sisal.v1.AdminService", "sisal.v1.ChangeService", "grpc.health.v1.Health"}) {
+    EXPECT_THAT(text, HasSubstr(service));
+  }
+  context.TryCancel();
+  grpc::Status status;
+  stream->Finish(&status, nullptr);
+  await();
 }
 
 TEST(ProcessTest, WorksWithoutIoUring) {

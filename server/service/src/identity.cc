@@ -2,8 +2,8 @@
 //   0..7    "SISALID1"
 //   8..23   server id (a random UUID)
 //   24..55  key of the handles' MAC
-//   56..63  boot
-//   64..67  CRC32C of 0..63
+//   56..59  CRC32C of 0..55
+// Written once, so that later starts need no space on the disk.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ namespace sisal::service {
 namespace {
 
 constexpr std::string_view kMagic = "SISALID1";
-constexpr size_t kFileBytes = 68;
+constexpr size_t kFileBytes = 60;
 
 Error IoError(const std::string& call, const std::string& path) {
   const int error = errno;
@@ -54,7 +54,6 @@ Result<std::optional<Identity>> Read(const std::string& path) {
   Identity identity;
   std::memcpy(identity.server_id.data(), bytes + 8, identity.server_id.size());
   std::memcpy(identity.key.data(), bytes + 24, identity.key.size());
-  identity.boot = LoadLittle<uint64_t>(bytes + 56);
   return std::optional<Identity>(identity);
 }
 
@@ -63,7 +62,6 @@ Status Write(const Identity& identity, const std::string& directory, const std::
   std::string bytes(kMagic);
   bytes.append(reinterpret_cast<const char*>(identity.server_id.data()), identity.server_id.size());
   bytes.append(reinterpret_cast<const char*>(identity.key.data()), identity.key.size());
-  AppendLittle(bytes, identity.boot);
   AppendLittle(bytes, Crc32c(bytes));
   const std::string temporary = path + ".new";
   {
@@ -93,10 +91,9 @@ Result<Identity> OpenIdentity(const std::string& directory) {
     identity.server_id[6] = static_cast<uint8_t>((identity.server_id[6] & 0x0F) | 0x40);  // RFC 4122, version 4
     identity.server_id[8] = static_cast<uint8_t>((identity.server_id[8] & 0x3F) | 0x80);
     SecureRandomBytes(identity.key.data(), identity.key.size());
-    SecureRandomBytes(&identity.boot, 4);  // a removed file must not bring old boot numbers back
+    SISAL_RETURN_IF_ERROR(Write(identity, directory, path));
   }
-  ++identity.boot;
-  SISAL_RETURN_IF_ERROR(Write(identity, directory, path));
+  identity.boot = SecureRandom64();
   return identity;
 }
 

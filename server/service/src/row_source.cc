@@ -6,6 +6,7 @@ RowSource::RowSource(db::PreparedPtr prepared, const type::TextSettings& setting
     : prepared_(std::move(prepared)),
       cancel_(std::move(options.cancel)),
       encoding_(options.encoding),
+      keep_first_row_(options.keep_first_row),
       encoder_(statement().output, encoding_, settings) {
   call_options_.cancel = cancel_.get();
   call_options_.deadline = options.deadline;
@@ -45,11 +46,30 @@ Result<bool> RowSource::Fill(size_t budget_bytes, const Clock& clock, Duration m
       if (next_row_ < chunk_.row_count) return false;
       if (encoder_.row_count() > 0 && give_up != Instant::Max() && clock.Now() >= give_up) return false;
     }
-    chunk_ = {};
-    next_row_ = 0;
-    SISAL_RETURN_IF_ERROR(result_->Next(chunk_));
-    if (chunk_.row_count == 0) return true;
-    SISAL_RETURN_IF_ERROR(CheckTypes());
+    SISAL_ASSIGN_OR_RETURN(const bool ended, Pull());
+    if (ended) return true;
+  }
+}
+
+// True: the statement has ended.
+Result<bool> RowSource::Pull() {
+  chunk_ = {};
+  next_row_ = 0;
+  SISAL_RETURN_IF_ERROR(result_->Next(chunk_));
+  if (chunk_.row_count == 0) return true;
+  SISAL_RETURN_IF_ERROR(CheckTypes());
+  if (keep_first_row_ && rows_seen_ == 0) {
+    first_row_.emplace();
+    for (const type::Vector& column : chunk_.columns) first_row_->push_back(column.ToDatum(0));
+  }
+  rows_seen_ += chunk_.row_count;
+  return false;
+}
+
+Status RowSource::Drain() {
+  while (true) {
+    SISAL_ASSIGN_OR_RETURN(const bool ended, Pull());
+    if (ended) return Status();
   }
 }
 

@@ -186,8 +186,8 @@ Status SqlService::GetServerInfo(Core& core, CallContext& context, wire::Buffer&
   limits["reader_stall_ms"] = milliseconds(options.reader_stall);
   limits["streams_per_connection_count"] = 1024;
   for (const char* feature :
-       {"execute", "execute.param_rows", "execute.begin", "execute.more", "query", "prepare", "transactions",
-        "idempotency", "encoding.columns", "encoding.values", "encoding.packed"}) {
+       {"execute", "execute.param_rows", "execute.begin", "execute.more", "execute_batch", "query", "prepare",
+        "transactions", "idempotency", "encoding.columns", "encoding.values", "encoding.packed"}) {
     info.add_features(feature);
   }
   info.set_durable_position(wire::EncodePosition(core.database.store().durable()));

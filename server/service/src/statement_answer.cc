@@ -6,6 +6,7 @@
 #include "sisal/v1/result.pb.h"
 #include "sisal/v1/transaction.pb.h"
 #include "statement_call.h"
+#include "statement_support.h"
 
 namespace sisal::service {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 // Fields of ExecuteResponse; QueryResponse has the first three.
 constexpr uint32_t kHeader = 1, kChunk = 2, kTrailer = 3, kMore = 4;
 
-constexpr size_t kAnswerBytesMax = 1 << 20;
 constexpr size_t kFirstChunkBytes = 16 << 10, kChunkBytesMax = 256 << 10;
 constexpr Duration kFirstChunkWait = std::chrono::milliseconds(1), kChunkWait = std::chrono::milliseconds(50);
 
@@ -54,7 +54,7 @@ Status StatementCall::ExecuteOnce(wire::Buffer& response) {
     if (replayed) return Status();
   }
   if (lease_) lease_->held.reset();
-  SISAL_ASSIGN_OR_RETURN(prepared_, Prepare());
+  SISAL_ASSIGN_OR_RETURN(prepared_, PrepareStatement(statement_, *session_, context_));
   const bool is_commit = prepared_->statement().kind == sql::StatementKind::kCommit;
   if (lease_ && is_commit && session_->phase() == db::TransactionPhase::kActive) {
     SISAL_RETURN_IF_ERROR(StoreOutcomeOfLease());
@@ -124,7 +124,7 @@ Outcome StatementCall::Query(std::string_view resume_token, ReplyStream& stream)
     status = OpenSession();
     if (status.ok() && lease_) lease_->held.reset();
     if (status.ok()) {
-      Result<db::PreparedPtr> prepared = Prepare();
+      Result<db::PreparedPtr> prepared = PrepareStatement(statement_, *session_, context_);
       status = prepared.status();
       if (status.ok()) prepared_ = *std::move(prepared), status = Start();
     }
@@ -150,7 +150,7 @@ Status StatementCall::ResumeHeld(std::string_view token) {
     mode_ = rest.commit_at_end ? Mode::kExplicit : Mode::kAuto;
   }
   context_.AlsoCancel(source_->cancel());
-  if (RequestedId() != source_->prepared().id() || call_request_.encoding != source_->encoding()) {
+  if (RequestedId(statement_) != source_->prepared().id() || call_request_.encoding != source_->encoding()) {
     return Error{"22023", "the resume token belongs to another statement or encoding"};
   }
   return Status();
@@ -298,16 +298,8 @@ void StatementCall::AppendTrailer(const wire::TransactionState* state, wire::Buf
   wire::WriteTrailer(kTrailer, trailer, message);
 }
 
-db::StatementId StatementCall::RequestedId() const {
-  if (statement_.body_case() == v1::Statement::kSql) return db::StatementIdOf(statement_.sql());
-  db::StatementId id{};
-  const std::string& bytes = statement_.statement_id();
-  std::copy(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(std::min(bytes.size(), id.size())), id.begin());
-  return id;
-}
-
 Result<bool> StatementCall::Replay(wire::Buffer& response) {
-  fingerprint_ = FingerprintOf(RequestedId(), statement_, static_cast<uint32_t>(call_request_.encoding));
+  fingerprint_ = FingerprintOf(RequestedId(statement_), statement_, static_cast<uint32_t>(call_request_.encoding));
   session_->transaction()->SetInterrupt({context_.deadline, context_.cancel.get()}, Duration::max());
   SISAL_ASSIGN_OR_RETURN(const std::optional<std::string> found,
                          session_->FindOutcome("", call_request_.idempotency_key, fingerprint_));

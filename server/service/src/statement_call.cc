@@ -5,6 +5,7 @@
 #include "sisal/v1/result.pb.h"
 #include "sisal/v1/transaction.pb.h"
 #include "sisal/wire/request.h"
+#include "statement_support.h"
 
 namespace sisal::service {
 namespace {
@@ -12,11 +13,6 @@ namespace {
 using Kind = sql::StatementKind;
 
 constexpr uint32_t kAttemptsMax = 100;
-
-bool IsTransactionControl(Kind kind) {
-  return kind == Kind::kBegin || kind == Kind::kCommit || kind == Kind::kRollback || kind == Kind::kSavepoint ||
-         kind == Kind::kReleaseSavepoint || kind == Kind::kRollbackToSavepoint || kind == Kind::kSetTransaction;
-}
 
 }  // namespace
 
@@ -101,10 +97,7 @@ Status StatementCall::Check(bool streaming) {
 
 // What a statement may not do where it runs.
 Status StatementCall::CheckStatement(const sql::Statement& statement) const {
-  if ((statement.kind == Kind::kSet && !statement.setting.local) || statement.kind == Kind::kReset) {
-    return Error{"0A000", statement.command + " of a session setting is not supported outside a Session stream"}
-        .WithHint("Use CallOptions.settings, or SET LOCAL in a transaction.");
-  }
+  SISAL_RETURN_IF_ERROR(CheckNoSessionSetting(statement));
   if (statement_.has_param_rows() && statement.kind != Kind::kInsert && statement.kind != Kind::kUpdate &&
       statement.kind != Kind::kDelete) {
     return Error{"0A000", "Statement.param_rows with " + statement.command + " is not supported"};
@@ -147,30 +140,6 @@ Status StatementCall::OpenSession() {
   return Status();
 }
 
-Result<db::PreparedPtr> StatementCall::Prepare() {
-  db::CallOptions options;
-  options.cancel = context_.cancel.get();
-  options.deadline = context_.deadline;
-  switch (statement_.body_case()) {
-    case v1::Statement::kSql:
-      if (statement_.sql().find('\0') != std::string::npos) {
-        return Error{"22021", "invalid byte sequence for encoding \"UTF8\": 0x00"};
-      }
-      return session_->Prepare(statement_.sql(), options);
-    case v1::Statement::kStatementId: {
-      db::StatementId id;
-      if (statement_.statement_id().size() != id.size()) {
-        return Error{"08P01", "a statement_id has 16 bytes"};
-      }
-      std::copy(statement_.statement_id().begin(), statement_.statement_id().end(), id.begin());
-      return session_->PrepareById(id, options);
-    }
-    case v1::Statement::BODY_NOT_SET:
-      break;
-  }
-  return Error{"08P01", "the Statement has neither sql nor statement_id"};
-}
-
 Status StatementCall::Start() {
   SISAL_RETURN_IF_ERROR(CheckStatement(prepared_->statement()));
   const bool lasting = prepared_->statement().read_only;  // may go on after this call: its own cancel ends it
@@ -187,22 +156,13 @@ Status StatementCall::Start() {
   return source_->Start(*session_, std::move(params));
 }
 
-Status StatementCall::RunControl(const char* sql) {
-  db::CallOptions options;
-  options.cancel = context_.cancel.get();
-  SISAL_ASSIGN_OR_RETURN(const db::PreparedPtr prepared, session_->Prepare(sql, options));
-  SISAL_ASSIGN_OR_RETURN(const std::unique_ptr<db::ResultSet> result, session_->Execute(prepared, {}, options));
-  type::Chunk chunk;
-  return result->Next(chunk);
-}
-
 // Once per row, as one statement: where a failed statement is undone alone, so are the rows before it.
 Status StatementCall::FillParamRows(size_t budget_bytes) {
   SISAL_ASSIGN_OR_RETURN(
       const wire::ParamRows rows,
       wire::ParamRows::Make(statement_.param_rows(), prepared_->statement().params, session_->text_settings()));
   const bool savepoint = lease_ && lease_->statement_rollback;
-  if (savepoint) SISAL_RETURN_IF_ERROR(RunControl("SAVEPOINT sisal_param_rows"));
+  if (savepoint) SISAL_RETURN_IF_ERROR(RunControl("SAVEPOINT sisal_param_rows", *session_));
   Status status;
   param_rows_affected_ = 0;
   for (uint32_t row = 0; status.ok() && row < rows.row_count(); ++row) {
@@ -215,12 +175,12 @@ Status StatementCall::FillParamRows(size_t budget_bytes) {
     param_rows_affected_ += source_->result()->rows_affected();
     if (!*filled) status = AnswerTooLarge();
   }
-  if (status.ok() && savepoint) status = RunControl("RELEASE SAVEPOINT sisal_param_rows");
+  if (status.ok() && savepoint) status = RunControl("RELEASE SAVEPOINT sisal_param_rows", *session_);
   if (status.ok()) return Status();
   if (savepoint && session_->phase() != db::TransactionPhase::kNone) {
     source_.reset();
-    SISAL_RETURN_IF_ERROR(RunControl("ROLLBACK TO SAVEPOINT sisal_param_rows"));
-    SISAL_RETURN_IF_ERROR(RunControl("RELEASE SAVEPOINT sisal_param_rows"));
+    SISAL_RETURN_IF_ERROR(RunControl("ROLLBACK TO SAVEPOINT sisal_param_rows", *session_));
+    SISAL_RETURN_IF_ERROR(RunControl("RELEASE SAVEPOINT sisal_param_rows", *session_));
   }
   return status;
 }

@@ -53,10 +53,8 @@ class StatementCall {
   Status CheckStatement(const sql::Statement& statement) const;
   bool MayRetry(const Status& status) const;
   Status OpenSession();
-  Result<db::PreparedPtr> Prepare();
   Status Start();
   Status FillParamRows(size_t budget_bytes);
-  Status RunControl(const char* sql);
 
   Status ExecuteOnce(wire::Buffer& response);
   static Error AnswerTooLarge();
@@ -70,7 +68,6 @@ class StatementCall {
   Result<bool> Replay(wire::Buffer& response);
   Status StoreOutcome(std::string_view rows);
   Status StoreOutcomeOfLease();
-  db::StatementId RequestedId() const;
 
   void WriteRows(bool first, wire::Buffer& message);
   // Commits or keeps the transaction as asked, and appends the trailer. Suspends.

@@ -2,7 +2,7 @@
 // restart.
 //
 //   byte 0      kind: 1 transaction, 2 held result
-//   1..8        boot: how many times this store has been opened by a server
+//   1..8        boot: drawn anew at each start
 //   9..16       number within the boot
 //   17..32      first half of HMAC-SHA256 over the store's id, bytes 0..16 and the principal, under the store's key
 //
@@ -27,8 +27,8 @@ struct Identity {
   std::string ServerIdText() const;  // as a UUID
 };
 
-// Reads DIR/sisald.identity, makes it at the first start, and counts `boot` up on stable storage. Blocks. Requires: the
-// directory's lock is held. Errors: 58030, XX001.
+// Reads DIR/sisald.identity, or makes it at the first start. Blocks. Requires: the directory's lock is held.
+// Errors: 53100, 58030, XX001.
 Result<Identity> OpenIdentity(const std::string& directory);
 
 enum class HandleKind : uint8_t { kTransaction = 1, kHeldResult = 2 };
