@@ -4,9 +4,11 @@
 #include <grpcpp/security/credentials.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "error_text.h"
+#include "text_width.h"
 
 namespace sisal::cli {
 namespace {
@@ -118,6 +120,12 @@ Result<Client::Outcome> Client::Run(std::string_view sql, RowConsumer& consumer)
 }
 
 Result<Client::Outcome> Client::Run(v1::Statement statement, RowConsumer& consumer) {
+  // The server would refuse it too, but protobuf complains to standard error when it sends such text.
+  if (const size_t wrong = FindInvalidUtf8(statement.sql()); wrong != std::string::npos) {
+    char byte[8];
+    std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(statement.sql()[wrong]));
+    return Error("22021", std::string("invalid byte sequence for encoding \"UTF8\": ") + byte);
+  }
   const bool ends = !handle_.empty() && EndsTransaction(statement.sql());
   v1::ExecuteRequest request;
   if (!handle_.empty()) {

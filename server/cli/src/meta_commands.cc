@@ -51,9 +51,9 @@ Verdict ShowSettings(Shell& shell) {
   const Shell::Settings& settings = shell.settings();
   const std::map<Format, std::string> formats = {
       {Format::kAligned, "aligned"}, {Format::kCsv, "csv"}, {Format::kJson, "json"}};
-  shell.PrintNote("expanded  " + std::string(settings.display.expanded ? "on" : "off"));
-  shell.PrintNote("format    " + formats.at(settings.display.format));
-  shell.PrintNote("null      '" + settings.display.null_text + "'");
+  shell.PrintText("expanded  " + std::string(settings.display.expanded ? "on" : "off") + "\n");
+  shell.PrintText("format    " + formats.at(settings.display.format) + "\n");
+  shell.PrintText("null      '" + settings.display.null_text + "'\n");
   return Verdict::kGoOn;
 }
 

@@ -190,6 +190,11 @@ TEST_F(ClientTest, ConnectTellsTheVersion) {
   EXPECT_EQ(info->version(), "fake");
 }
 
+TEST_F(ClientTest, InvalidUtf8IsNotSent) {
+  EXPECT_SQLSTATE(client_.Run("select '\xff'", rows_), "22021");
+  EXPECT_THAT(server_.executed, IsEmpty());
+}
+
 TEST_F(ClientTest, NobodyThereIsAConnectionLoss) {
   Client nobody("127.0.0.1:1", interrupts_);
   EXPECT_SQLSTATE(nobody.Connect(std::chrono::seconds(60)), "08006");
