@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sisal/base/check.h"
+#include "sisal/base/simulation.h"
 
 namespace sisal::txn {
 
@@ -197,6 +198,7 @@ void IntentTable::Unlink(IntentWaiter& waiter, bool victim) {
 }
 
 void IntentTable::BreakDeadlocks(TxnId waiter) {
+  if (SISAL_PLANTED(kDeadlockNoVictim)) return;
   while (true) {
     const std::vector<TxnId> cycle = FindCycle(waiter);
     if (cycle.empty()) return;
@@ -208,6 +210,11 @@ void IntentTable::BreakDeadlocks(TxnId waiter) {
     }
     // Its intent has holders still, but they may let go before it has woken: nobody may follow it from here on.
     blocked_.erase(found);
+    if (SISAL_PLANTED(kDeadlockTwoVictims) && victim != cycle[0]) {
+      const auto other = blocked_.find(cycle[0]);
+      std::lock_guard lock(other->second.stripe->latch);
+      Unlink(*other->second.waiter, /*victim=*/true);
+    }
     deadlocks_.fetch_add(1, std::memory_order_relaxed);
     if (victim == waiter) return;
   }

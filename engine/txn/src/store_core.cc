@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "sisal/base/simulation.h"
+
 namespace sisal::txn {
 namespace {
 
@@ -39,6 +41,7 @@ void StoreCore::Apply(const WriteSet& writes, Timestamp position) noexcept {
     if (tree_writes.rows.empty()) continue;
     const TreePtr tree = trees.FindOrMake(id);
     for (const auto& [key, value] : tree_writes.rows) {
+      SISAL_SIM_POINT();
       tree->SawKey(key);
       tree->tree->Put(key, position, value, [&, tree_id = id, by_tombstone = !value](const btree::Entry& old) {
         versions.Supersede(tree_id, old, position, by_tombstone, *view);

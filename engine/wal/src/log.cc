@@ -13,6 +13,7 @@
 #include "sisal/base/check.h"
 #include "sisal/base/log.h"
 #include "sisal/base/random.h"
+#include "sisal/base/simulation.h"
 #include "sisal/io/sync.h"
 
 namespace sisal::wal {
@@ -243,7 +244,7 @@ Result<Recovered> Recover(io::Runtime& runtime, io::FileSystem& files, const std
   SISAL_ASSIGN_OR_RETURN(result.log, FindEnd(files, directory, names));
   const LogEnd& log = result.log;
   SISAL_ASSIGN_OR_RETURN(const Lsn highest_end, store.HighestEnd(names));
-  if (log.is_tail_insecure) {
+  if (log.is_tail_insecure && !SISAL_PLANTED(kTailNotSecured)) {
     const SegmentInfo& tail = log.segments[log.segments_used - 1];
     SISAL_RETURN_IF_ERROR(store.Secure(tail.name, kBlockBytes + (log.end.value - tail.header.start.value)));
   }
@@ -257,6 +258,7 @@ Result<Recovered> Recover(io::Runtime& runtime, io::FileSystem& files, const std
   result.identity.previous_end = log.end;
   // Never zero: a commit's timestamp is above the one that nobody has. Beyond whatever any file may hold.
   result.identity.start = Lsn{std::max(highest_end.value, AlignUp(log.end.value, kBlockBytes)) + kBlockBytes};
+  if (SISAL_PLANTED(kPositionRestarts)) result.identity.start = Lsn{kBlockBytes};
   return result;
 }
 

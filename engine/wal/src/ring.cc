@@ -6,6 +6,7 @@
 
 #include "sisal/base/bytes.h"
 #include "sisal/base/check.h"
+#include "sisal/base/simulation.h"
 
 namespace sisal::wal {
 
@@ -72,6 +73,11 @@ LogRange LogRing::Append(RecordType type, std::span<const std::string_view> piec
     order_latch_.unlock();
   }
 
+  SISAL_SIM_POINT();
+  if (SISAL_PLANTED(kPublishedBeforeCopied)) {
+    Publish(start, range.end.value, false);
+    SISAL_SIM_POINT();
+  }
   RecordHeader header{static_cast<uint32_t>(payload_bytes), 0, range.start, durable, type};
   uint32_t crc = RecordCrcSeed(SegmentSalt(geometry_.open_salt, Lsn{segment_start}), header);
   uint64_t place = start + kRecordHeaderBytes;
@@ -85,8 +91,9 @@ LogRange LogRing::Append(RecordType type, std::span<const std::string_view> piec
   header.crc = crc;
   char header_bytes[kRecordHeaderBytes];
   EncodeRecordHeader(header, header_bytes);
+  SISAL_SIM_POINT();
   CopyIn(start, {header_bytes, kRecordHeaderBytes});
-  Publish(start, range.end.value, false);
+  if (!SISAL_PLANTED(kPublishedBeforeCopied)) Publish(start, range.end.value, false);
   if (spans) {
     // Last: until these are published they hold the tail back, on which the proof above rests.
     WritePad(spanned_end, spanned_start + size, durable);

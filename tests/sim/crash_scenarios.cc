@@ -1,0 +1,174 @@
+// Crashes at any operation of the disk, and starts that crash too: what was acknowledged is there, what was refused is
+// not, and each transaction is there whole or not at all.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "ledger.h"
+#include "scenario.h"
+#include "sisal/io/time.h"
+
+namespace sisal::sim {
+namespace {
+
+constexpr char kDirectory[] = "/sim";
+
+struct CrashOptions {
+  LedgerOptions ledger;
+  uint64_t rounds = 3;
+  uint64_t operations_max = 200;  // a round's crash comes within so many operations of the disk
+  uint64_t segment_bytes = 1 << 20;
+};
+
+txn::StoreOptions DrawStoreOptions(Run& run, const CrashOptions& options) {
+  txn::StoreOptions store;
+  store.log.segment_bytes = options.segment_bytes;
+  store.log.durability = options.ledger.durability;
+  store.log.write_method = static_cast<wal::WriteMethod>(run.random.Below(4));
+  return store;
+}
+
+// Crashes the disk at its `operation`-th operation from now on, if it comes to that.
+void ArmCrash(SimDisk& disk, uint64_t operation, CrashKind kind, bool& crashed) {
+  const uint64_t at = disk.operation_count() + operation;
+  disk.on_operation = [&disk, at, kind, &crashed](uint64_t number) {
+    if (number < at || crashed) return;
+    crashed = true;
+    disk.Crash(kind);
+  };
+}
+
+// One life of the store: start, check, work, and an end of some kind.
+void PlayLife(Run& run, io::Runtime& runtime, SimDisk& disk, Ledger& ledger, const CrashOptions& options, bool last) {
+  const CrashKind kind = run.random.OneIn(3) ? CrashKind::kKill : CrashKind::kPowerCut;
+  bool crashed = false;
+  const bool armed = !last && !run.random.OneIn(4);
+  if (armed) {
+    // A start takes about 40 operations: some crashes come during it.
+    ArmCrash(disk, 1 + run.random.Below(options.operations_max), kind, crashed);
+  }
+  const txn::StoreOptions store_options = DrawStoreOptions(run, options);
+  auto opened = txn::Store::Open(runtime, kDirectory, store_options, nullptr);
+  if (!opened.ok()) {
+    if (!crashed) run.Fail("the store does not start: " + opened.status().ToString());
+    return;
+  }
+  txn::Store& store = **opened;
+  ledger.CheckRecovered(store);
+  if (!run.failed() && !last) {
+    const Status set_up = ledger.SetUp(store);
+    if (!set_up.ok() && !crashed) run.Fail("the accounts cannot be made: " + set_up.ToString());
+    if (set_up.ok()) {
+      Crew crew(runtime);
+      for (uint64_t client = 0; client < ledger.options().client_count; ++client) {
+        crew.Add("client", [&, client] { ledger.RunClient(store, client); });
+      }
+      crew.WaitForAll();
+    }
+  }
+  const bool close = !crashed && run.random.OneIn(3);
+  if (!close && !crashed && !last) disk.Crash(kind), crashed = true;
+  if (close || last) {
+    const Status closed = store.Close();
+    if (!closed.ok() && !crashed) run.Fail("the store does not close: " + closed.ToString());
+  } else {
+    store.Abandon();
+  }
+  opened.value().reset();
+  disk.on_operation = nullptr;
+  // A store that was closed in order has nothing to lose.
+  if (!crashed) disk.Crash(run.random.OneIn(2) ? CrashKind::kPowerCut : CrashKind::kKill);
+}
+
+void PlayCrashes(Run& run, const CrashOptions& options, const DiskFaults& faults) {
+  SimDisk disk(run.random.Next());
+  disk.faults = faults;
+  disk.grants_direct = !run.random.OneIn(8);
+  Ledger ledger(run, options.ledger);
+  Simulate(run, DrawOptions(run, disk), [&](io::Runtime& runtime) {
+    for (uint64_t round = 0; round <= options.rounds && !run.failed(); ++round) {
+      PlayLife(run, runtime, disk, ledger, options, round == options.rounds);
+    }
+  });
+}
+
+}  // namespace
+
+void PlayCrashRecovery(Run& run) {
+  CrashOptions options;
+  options.rounds = 2 + run.random.Below(4);
+  options.ledger.accounts = 2 + run.random.Below(10);
+  options.ledger.client_count = 1 + run.random.Below(6);
+  options.ledger.rows_max = 1 + run.random.Below(4);
+  PlayCrashes(run, options, DiskFaults{});
+}
+
+void PlayTornTail(Run& run) {
+  CrashOptions options;
+  options.rounds = 3;
+  options.operations_max = 120;
+  options.ledger.accounts = 32;
+  options.ledger.client_count = 8;
+  options.ledger.transfers_per_client = 8;
+  options.ledger.padding_bytes_max = 6000;
+  options.ledger.durability = run.random.OneIn(2) ? wal::Durability::kNormal : wal::Durability::kFull;
+  DiskFaults faults;
+  faults.garble_one_in = 2;
+  faults.slow_one_in = 8;
+  PlayCrashes(run, options, faults);
+}
+
+void PlayBigTransactions(Run& run) {
+  CrashOptions options;
+  options.rounds = 2;
+  options.operations_max = 160;
+  options.ledger.accounts = 8;
+  options.ledger.client_count = 3;
+  options.ledger.transfers_per_client = 3;
+  options.ledger.padding_bytes_max = 60'000;
+  options.ledger.rows_max = 16;
+  PlayCrashes(run, options, DiskFaults{});
+}
+
+// A bit flips on the disk, or a write lands elsewhere: the store refuses to start, or has lost nothing but the tail; it
+// never shows what nobody wrote.
+void PlayDamage(Run& run) {
+  SimDisk disk(run.random.Next());
+  CrashOptions options;
+  options.ledger.client_count = 3;
+  const bool flips = run.random.OneIn(2);
+  if (!flips) disk.faults.misdirect_one_in = 1;
+  Ledger ledger(run, options.ledger);
+  Simulate(run, DrawOptions(run, disk), [&](io::Runtime& runtime) {
+    bool crashed = false;
+    if (!flips) ArmCrash(disk, 60 + run.random.Below(100), CrashKind::kPowerCut, crashed);
+    auto opened = txn::Store::Open(runtime, kDirectory, DrawStoreOptions(run, options), nullptr);
+    if (!opened.ok()) {
+      if (!crashed) run.Fail("the store does not start: " + opened.status().ToString());
+      return;
+    }
+    txn::Store& store = **opened;
+    if (ledger.SetUp(store).ok()) {
+      Crew crew(runtime);
+      for (uint64_t client = 0; client < ledger.options().client_count; ++client) {
+        crew.Add("client", [&, client] { ledger.RunClient(store, client); });
+      }
+      crew.WaitForAll();
+    }
+    store.Abandon();
+    opened.value().reset();
+    disk.on_operation = nullptr;
+    if (!crashed) disk.Crash(CrashKind::kPowerCut);
+    for (uint64_t i = 0; flips && i <= run.random.Below(3); ++i) static_cast<void>(disk.FlipBit());
+    disk.faults = DiskFaults{};
+    auto reopened = txn::Store::Open(runtime, kDirectory, DrawStoreOptions(run, options), nullptr);
+    if (!reopened.ok()) {
+      if (reopened.sqlstate() != "XX001") run.Fail("damage is reported as " + reopened.status().ToString());
+      return;
+    }
+    ledger.CheckDamaged(**reopened);
+    (*reopened)->Abandon();
+  });
+}
+
+}  // namespace sisal::sim
