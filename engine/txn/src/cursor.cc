@@ -90,12 +90,16 @@ void MergingCursor::Merge(size_t limit, EntryBatch& batch) {
       Emit(entries_[next++], batch);
       continue;
     }
-    if (has_entry && entries_[next].key == write->first) ++next;  // the own write hides it
     passed = write->first;
-    if (write->second) {
+    const bool same = has_entry && entries_[next].key == write->first;
+    const WriteSet::Value* seen = transaction_.writes().Held(tree_, *write);
+    if (seen == nullptr) {
+      if (same) Emit(entries_[next], batch);
+    } else if (*seen) {  // hides the entry
       batch.keys.push_back(batch.arena.Copy(write->first));
-      batch.values.push_back(batch.arena.Copy(*write->second));
+      batch.values.push_back(batch.arena.Copy(**seen));
     }
+    if (same) ++next;
     forward_ ? ++place : --place;
   }
   if (moved) Advance(passed);

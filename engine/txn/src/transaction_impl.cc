@@ -84,7 +84,7 @@ TreePtr TransactionImpl::FindTree(TreeId id) {
 
 Result<std::optional<std::string_view>> TransactionImpl::Get(TreeId id, std::string_view key, Arena& arena) {
   SISAL_CHECK(state_ == State::kOpen && snapshot_.has_value());
-  if (const WriteSet::Value* own = writes_.Find(id, key)) return *own;
+  if (const WriteSet::Value* own = writes_.FindHeld(id, key)) return *own;
   const TreePtr tree = FindTree(id);
   btree::Entry entry;
   if (tree == nullptr || !tree->tree->Get(key, *snapshot_, arena, entry)) return std::optional<std::string_view>();

@@ -39,6 +39,8 @@ class TransactionImpl final : public Transaction {
   Status DropTree(TreeId tree) override;
   Mark SetMark() override { return writes_.SetMark(); }
   void RollbackTo(Mark mark) override { writes_.RollbackTo(mark); }
+  void HoldOwnWrites() override { writes_.Hold(); }
+  void ReleaseOwnWrites() override { writes_.Release(); }
   bool blocks_others() const override { return owner_.contended.load(std::memory_order_relaxed) > 0; }
   Result<CommitResult> Commit(const CommitOptions& options) override;
   void Rollback() override;

@@ -20,6 +20,9 @@ void WriteSet::Set(TreeId tree, std::string_view key, Value value) {
     ++live_;
   }
   bytes_ += sizeof(Undo) + (value ? value->size() : 0);
+  if (holding_ && held_[tree].try_emplace(undo.key, Before{undo.existed, undo.before}).second) {
+    bytes_ += sizeof(std::string_view) + sizeof(Before);
+  }
   journal_.push_back(undo);
 }
 
@@ -36,6 +39,32 @@ const WriteSet::Value* WriteSet::Find(TreeId tree, std::string_view key) const {
   if (rows == nullptr) return nullptr;
   const auto found = rows->find(key);
   return found == rows->end() ? nullptr : &found->second;
+}
+
+const WriteSet::Value* WriteSet::FindHeld(TreeId tree, std::string_view key) const {
+  const TreeMap* rows = FindTree(tree);
+  if (rows == nullptr) return nullptr;
+  const auto found = rows->find(key);
+  return found == rows->end() ? nullptr : Held(tree, *found);
+}
+
+const WriteSet::Value* WriteSet::Held(TreeId tree, const TreeMap::value_type& write) const {
+  if (!holding_) return &write.second;
+  const auto keys = held_.find(tree);
+  if (keys == held_.end()) return &write.second;
+  const auto found = keys->second.find(write.first);
+  if (found == keys->second.end()) return &write.second;
+  return found->second.existed ? &found->second.value : nullptr;
+}
+
+void WriteSet::Hold() {
+  held_.clear();
+  holding_ = true;
+}
+
+void WriteSet::Release() {
+  held_.clear();
+  holding_ = false;
 }
 
 const WriteSet::TreeMap* WriteSet::FindTree(TreeId tree) const {
@@ -70,6 +99,7 @@ uint64_t WriteSet::operation_count() const {
 void WriteSet::Clear() {
   trees_.clear();
   journal_.clear();
+  Release();
   live_ = bytes_ = 0;
   arena_.Reset();
 }

@@ -33,6 +33,12 @@ class WriteSet {
 
   // nullptr: nothing was written to it.
   const Value* Find(TreeId tree, std::string_view key) const;
+  // As of the hold, if there is one; `write` is one of FindTree(tree)'s.
+  const Value* FindHeld(TreeId tree, std::string_view key) const;
+  const Value* Held(TreeId tree, const TreeMap::value_type& write) const;
+  // From now on what stood here before is kept for FindHeld and Held, until Release.
+  void Hold();
+  void Release();
   const TreeMap* FindTree(TreeId tree) const;
   const std::map<TreeId, TreeWrites>& trees() const { return trees_; }
 
@@ -56,9 +62,16 @@ class WriteSet {
   };
   void Set(TreeId tree, std::string_view key, Value value);
 
+  // What a key written since the hold had before.
+  struct Before {
+    bool existed;
+    Value value;
+  };
   Arena arena_{1 << 10};
   std::map<TreeId, TreeWrites> trees_;
   std::vector<Undo> journal_;
+  bool holding_ = false;
+  std::map<TreeId, absl::btree_map<std::string_view, Before>> held_;
   uint64_t live_ = 0;  // rows and drops in trees_
   uint64_t bytes_ = 0;
 };

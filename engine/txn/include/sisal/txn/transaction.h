@@ -119,6 +119,11 @@ class Transaction {
   virtual Mark SetMark() = 0;
   virtual void RollbackTo(Mark mark) = 0;  // undoes writes after the mark; intents stay
 
+  // From HoldOwnWrites to ReleaseOwnWrites, Get and Scan do not see what is written after the former: a statement must
+  // not meet its own rows. GetNewest does.
+  virtual void HoldOwnWrites() = 0;
+  virtual void ReleaseOwnWrites() = 0;
+
   // True while another transaction waits for an intent of this one (for the lease's contention rule). Any thread.
   virtual bool blocks_others() const = 0;
 
