@@ -35,10 +35,10 @@ class DurabilityTest : public TxnTest {
 
   // Lets syncs of the log wait until Release.
   void HoldSyncs() {
-    disk_->before = [this](const DiskCall& call) {
+    disk_->SetBefore([this](const DiskCall& call) {
       if (IsLogSync(call)) syncs_go_on_.Wait();
       return Status();
-    };
+    });
   }
 
   std::unique_ptr<wal::FakeFileSystem> disk_;
@@ -51,10 +51,10 @@ TEST_F(DurabilityTest, AfterAFailedSyncTheOutcomeIsUnknownAndOnlyReadsGoOn) {
     Set("k", "acknowledged");
     const auto early = Begin();
     ASSERT_OK(Write(*early, "other", "1"));
-    disk_->before = [](const DiskCall& call) -> Status {
+    disk_->SetBefore([](const DiskCall& call) -> Status {
       if (IsLogSync(call)) return Error("58030", "injected");
       return Status();
-    };
+    });
     const auto unlucky = Begin();
     ASSERT_OK(Write(*unlucky, "k", "unknown"));
     EXPECT_SQLSTATE(unlucky->Commit({}), "08007");
@@ -172,14 +172,14 @@ TEST_F(DurabilityTest, APowerCutKeepsWhatWasAcknowledgedAndNothingHalf) {
       std::unique_ptr<wal::FakeFileSystem> after;
       int acknowledged_then = 0, begun_then = 0;
       uint64_t calls_left = 5 + random.Below(60);
-      disk_->before = [&](const DiskCall&) {
+      disk_->SetBefore([&](const DiskCall&) {
         if (calls_left-- == 0) {
           acknowledged_then = acknowledged;
           begun_then = begun;
           after = disk_->AfterPowerCut(random);
         }
         return Status();
-      };
+      });
       while (after == nullptr) {
         const std::string number = std::to_string(++begun);
         const size_t bytes = begun % 3 == 0 ? 400'000 : 100;
@@ -190,7 +190,7 @@ TEST_F(DurabilityTest, APowerCutKeepsWhatWasAcknowledgedAndNothingHalf) {
         ASSERT_OK(transaction->Commit({}));
         ++acknowledged;
       }
-      disk_->before = nullptr;
+      disk_->SetBefore(nullptr);
       store_->Abandon();
       store_.reset();
       UseDisk(std::move(after));
