@@ -66,7 +66,7 @@ class ModifyOperator : public Operator {
   // UPDATE ... FROM and DELETE ... USING may meet a row several times; the first time counts. Returns the rows of
   // `chunk` whose keys come for the first time, copied into `columns` if some do not.
   Chunk FirstTime(const Chunk& chunk, Arena& arena, std::vector<Vector>& columns) {
-    if (plan_.inputs[0]->kind != sql::PlanKind::kProject) return chunk;
+    if (ScanOf(plan_)->kind == sql::PlanKind::kTableScan) return chunk;
     const Vector& keys = chunk.columns[plan_.table->columns.size()];
     uint16_t* kept = arena.AllocateArray<uint16_t>(chunk.row_count);
     uint32_t count = 0;
@@ -85,6 +85,13 @@ class ModifyOperator : public Operator {
   RowWriter writer_;
 
  private:
+  // What the input's filters stand on: the table's scan, unless further tables are joined to it.
+  static const sql::Plan* ScanOf(const sql::Plan& plan) {
+    const sql::Plan* scan = plan.inputs[0];
+    while (scan->kind == sql::PlanKind::kFilter) scan = scan->inputs[0];
+    return scan;
+  }
+
   // A scan that could meet what this statement writes is read to its end first.
   Status Work() {
     if (!MeetsItsOwnWrites()) return WorkThrough(*input_);
@@ -121,8 +128,7 @@ class ModifyOperator : public Operator {
   // key alone puts rows back where the scan has been. All else might see its own rows.
   bool MeetsItsOwnWrites() const {
     if (plan_.kind == sql::PlanKind::kInsert) return plan_.inputs[0]->kind != sql::PlanKind::kValues;
-    const sql::Plan* scan = plan_.inputs[0];
-    while (scan->kind == sql::PlanKind::kFilter) scan = scan->inputs[0];
+    const sql::Plan* scan = ScanOf(plan_);
     if (scan->kind != sql::PlanKind::kTableScan) return true;
     if (plan_.kind == sql::PlanKind::kDelete) return HasSubplan(scan);
     std::vector<uint32_t> key = plan_.table->primary_key;

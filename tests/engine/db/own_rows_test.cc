@@ -42,6 +42,15 @@ TEST_F(OwnRowsTest, UpsertReadsTheTableAsItWas) {
             "3\n");
 }
 
+TEST_F(OwnRowsTest, AJoinThatMeetsARowOftenWritesItOnce) {
+  Run("CREATE TABLE t (a INTEGER, b INTEGER)");
+  Run("INSERT INTO t VALUES (1, 1), (2, 2)");
+  EXPECT_EQ(Run("UPDATE t SET a = t.a + 1, b = 0 FROM t AS u"), "UPDATE 2");
+  EXPECT_EQ(Run("UPDATE t SET b = t.b + 1 FROM t AS u WHERE t.a < 9 OR u.a < 9"), "UPDATE 2");
+  EXPECT_EQ(Run("SELECT * FROM t ORDER BY a"), "2|1\n3|1\n");
+  EXPECT_EQ(Run("DELETE FROM t USING t AS u RETURNING t.a"), "2\n3\n");
+}
+
 TEST_F(OwnRowsTest, UpsertRefusesARowWhoseKeyItHasChanged) {
   Run("CREATE TABLE t (id INTEGER PRIMARY KEY, code TEXT UNIQUE)");
   Run("INSERT INTO t VALUES (1, 'a')");

@@ -102,8 +102,8 @@ struct Plan {
 
   // kInsert: inputs[0] gives one column for each column of the table, converted and with defaults filled in.
   // kUpdate, kDelete: inputs[0] gives all columns of the table, then the row's key (a scan with_key); assignments over
-  // its output. A projection of these, with further columns behind them, may bring a row several times: the first
-  // counts.
+  // its output. Anything but filters over a scan may bring further columns behind them, and a row several times: the
+  // first counts.
   // returning: expressions over the new row (the old one for kDelete), columns as in the table. has_returning tells an
   // empty list from a missing clause.
   std::vector<Assignment> assignments;
