@@ -1,5 +1,6 @@
 #include "logging.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -40,6 +41,11 @@ spdlog::level::level_enum LevelOf(LogLevel level) {
 // Called on loops as well: standard error is a pipe or a file, and lines are few.
 void EngineSink(LogLevel level, std::string_view message) { spdlog::log(LevelOf(level), "{}", message); }
 
+// The library reports each string of a client's that is no UTF-8: the client is told (22021), the log would be flooded.
+void ProtobufSink(google::protobuf::LogLevel level, const char*, int, const std::string& message) {
+  spdlog::log(level == google::protobuf::LOGLEVEL_FATAL ? spdlog::level::err : spdlog::level::debug, "{}", message);
+}
+
 }  // namespace
 
 void StartLogging(const config::Settings& settings) {
@@ -56,6 +62,7 @@ void StartLogging(const config::Settings& settings) {
   logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(std::move(logger));
   SetLogSink(&EngineSink);
+  google::protobuf::SetLogHandler(&ProtobufSink);
 }
 
 void LogInfo(const std::string& message) { spdlog::info("{}", message); }

@@ -153,6 +153,11 @@ Result<ParamRows> ParamRows::Make(const v1::ColumnBatch& batch, std::span<const 
                                   std::to_string(batch.row_count()) + " rows"};
       }
     }
+    const size_t nulls = column.null_bitmap().size();
+    if (nulls != 0 && nulls != (size_t{batch.row_count()} + 7) / 8) {
+      return Error{"08P01", name + " has " + std::to_string(nulls) + " bytes of null_bitmap for " +
+                                std::to_string(batch.row_count()) + " rows"};
+    }
     if (batch.row_count() > 0 && filled != 1) {
       return Error{"08P01", name + " fills " + std::to_string(filled) + " lists; it must fill one"};
     }

@@ -150,6 +150,11 @@ TEST(ParamRowsTest, ShapesThatDoNotFitAreRefused) {
   EXPECT_SQLSTATE(ParamRows::Make(batch, types, settings), "08P01");  // one value for two rows
   column.add_integers(2);
   EXPECT_OK(ParamRows::Make(batch, types, settings));
+  for (const size_t size : {1, 2}) {  // a bitmap for up to 8 rows has one byte
+    column.set_null_bitmap(std::string(size, '\x01'));
+    EXPECT_EQ(ParamRows::Make(batch, types, settings).ok(), size == 1);
+  }
+  column.clear_null_bitmap();
   column.add_texts("1"), column.add_texts("2");
   EXPECT_SQLSTATE(ParamRows::Make(batch, types, settings), "08P01");  // two lists
 }
