@@ -17,6 +17,9 @@ namespace {
 SimulationCore* g_current = nullptr;
 
 constexpr Duration kStepMin{20}, kStepMax{600};  // virtual time that a fiber's run takes
+// At a point a loop's thread now and then loses its processor, for about as long as a disk takes.
+constexpr uint32_t kStallOneIn = 16;
+constexpr Duration kStallMax = std::chrono::microseconds(300);
 
 }  // namespace
 
@@ -64,6 +67,7 @@ SimulationCore::SimulationCore(const SimulationOptions& options) : options_(opti
   for (const auto& loop : core_->loops) loops_.push_back(loop.get());
   loops_.push_back(home_.get());
   pinned_.resize(loops_.size());
+  stalled_until_.resize(loops_.size());
   for (LoopImpl* loop : loops_) loop->thread_exceptions_ = reinterpret_cast<ExceptionState*>(abi::__cxa_get_globals());
   for (int i = 0; i < 4; ++i) priority_changes_.push_back(random_.Below(20'000));
   std::sort(priority_changes_.rbegin(), priority_changes_.rend());
@@ -204,8 +208,10 @@ internal::Fiber* SimulationCore::Choose() {
 }
 
 bool SimulationCore::HasWork(const LoopImpl& loop) const {
+  if (stalled_until_[loop.index()] > clock_.now) return false;
   return pinned_[loop.index()] != nullptr || !loop.normal_.empty() || !loop.background_.empty() ||
-         !loop.inbox_.empty() || (!loop.timers_.empty() && loop.timers_.earliest() <= clock_.now);
+         !loop.inbox_.empty() || !loop.waiting_jobs_.empty() ||
+         (!loop.timers_.empty() && loop.timers_.earliest() <= clock_.now);
 }
 
 LoopImpl* SimulationCore::ChooseLoop() {
@@ -240,6 +246,11 @@ void SimulationCore::Poll(LoopImpl& loop) {
   LoopImpl* const before = CurrentLoopImpl();
   SetCurrentLoopImpl(&loop);
   loop.DrainInbox();
+  if (!loop.waiting_jobs_.empty()) {  // SISAL_BUGGIFY had no stack for it; in production the next to end gives its own
+    Job job = std::move(loop.waiting_jobs_.front());
+    loop.waiting_jobs_.pop_front();
+    loop.Start(std::move(job));
+  }
   if (!loop.timers_.empty()) loop.timers_.Expire(clock_.now);
   SetCurrentLoopImpl(before);
 }
@@ -287,6 +298,7 @@ LoopImpl* SimulationCore::LoopOfHighestPriority() {
     highest = fiber.simulated_priority;
   };
   for (LoopImpl* loop : loops_) {
+    if (stalled_until_[loop->index()] > clock_.now) continue;
     if (const internal::Fiber* const pinned = pinned_[loop->index()]) {
       look_at(*pinned);
       continue;
@@ -309,7 +321,12 @@ void SimulationCore::Yielded(internal::Fiber& fiber) { fiber.simulated_priority 
 void SimulationCore::AdvanceClock() {
   Instant next = Instant::Max();
   for (const LoopImpl* loop : loops_) {
-    if (!loop->timers_.empty()) next = std::min(next, loop->timers_.earliest());
+    const Instant stalled_until = stalled_until_[loop->index()];
+    if (stalled_until > clock_.now) {
+      next = std::min(next, stalled_until);
+    } else if (!loop->timers_.empty()) {
+      next = std::min(next, loop->timers_.earliest());
+    }
   }
   if (next == Instant::Max()) ReportStuck("nothing can run, and no timer is set");
   clock_.now = std::max(clock_.now, next);
@@ -356,7 +373,10 @@ void SimulationCore::Point() {
   if (core.is_choosing_ || fiber->role != internal::Fiber::Role::kWorker || fiber->ending) return;
   if (internal::latch_scope.held_count != 0 || in_flight.caught != nullptr || in_flight.uncaught_count != 0) return;
   if (!core.OneIn(core.options_.point_one_in)) return;
-  core.pinned_[fiber->loop->index()] = fiber;
+  const size_t index = fiber->loop->index();
+  core.pinned_[index] = fiber;
+  if (core.OneIn(kStallOneIn))
+    core.stalled_until_[index] = core.clock_.now + Duration(core.random_.Below(kStallMax.count()));
   fiber->loop->Suspend();
 }
 

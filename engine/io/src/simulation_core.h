@@ -101,6 +101,7 @@ class SimulationCore {
   RuntimeCore* core_ = nullptr;
   std::unique_ptr<LoopImpl> home_;
   std::vector<LoopImpl*> loops_;          // all, home last
+  std::vector<Instant> stalled_until_;    // by loop: until then its thread has no processor
   std::vector<internal::Fiber*> pinned_;  // by loop: it runs nobody but this fiber, which waits at a SISAL_SIM_POINT
   boost::intrusive_ptr<SimulationScheduler> scheduler_;
   internal::Fiber* main_ = nullptr;

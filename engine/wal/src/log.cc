@@ -66,7 +66,8 @@ class LogCore final : public FlushListener {
 
 Status LogCore::TakeRoom(uint64_t payload_bytes, uint64_t kept_bytes) {
   if (group.failed()) return Error{"58030", "the log has failed, no more writes until a restart"};
-  if (queue_length_.load() == 0 && ring.TryPromise(payload_bytes, kept_bytes)) return Status();
+  const bool is_unlucky = SISAL_BUGGIFY();
+  if (!is_unlucky && queue_length_.load() == 0 && ring.TryPromise(payload_bytes, kept_bytes)) return Status();
   queue_length_.fetch_add(1);
   Status status;
   {
