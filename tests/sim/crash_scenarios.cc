@@ -130,44 +130,76 @@ void PlayBigTransactions(Run& run) {
   PlayCrashes(run, options, DiskFaults{});
 }
 
-// A bit flips on the disk, or a write lands elsewhere: the store refuses to start, or has lost nothing but the tail; it
-// never shows what nobody wrote.
+namespace {
+
+enum class Damage : uint8_t { kFlippedBits, kMisdirectedWrite, kLostSyncs, kStaleReads, kFailingReads, kCount };
+
+// A first life of the store, on a disk that loses syncs or misdirects a write, up to a power cut. False: it never
+// started. Suspends.
+bool PlayDamagedLife(Run& run, io::Runtime& runtime, SimDisk& disk, Ledger& ledger, Damage damage) {
+  bool crashed = false;
+  if (damage == Damage::kLostSyncs) disk.faults.lost_sync_one_in = 2 + run.random.Below(8);
+  if (damage == Damage::kMisdirectedWrite) {
+    disk.faults.misdirect_one_in = 1;
+    ArmCrash(disk, 60 + run.random.Below(100), CrashKind::kPowerCut, crashed);
+  }
+  auto opened = txn::Store::Open(runtime, kDirectory, DrawStoreOptions(run, {}), nullptr);
+  if (!opened.ok()) {
+    if (!crashed) run.Fail("the store does not start: " + opened.status().ToString());
+    return false;
+  }
+  if (ledger.SetUp(**opened).ok()) {
+    Crew crew(runtime);
+    for (uint64_t client = 0; client < ledger.options().client_count; ++client) {
+      crew.Add("client", [&, client] { ledger.RunClient(**opened, client); });
+    }
+    crew.WaitForAll();
+  }
+  (*opened)->Abandon();
+  opened.value().reset();
+  disk.on_operation = nullptr;
+  if (!crashed) disk.Crash(damage == Damage::kStaleReads ? CrashKind::kKill : CrashKind::kPowerCut);
+  return true;
+}
+
+}  // namespace
+
+// The disk breaks its own promises: the store refuses to start, or has lost nothing but the tail; it never shows what
+// nobody wrote.
 void PlayDamage(Run& run) {
   SimDisk disk(run.random.Next());
-  CrashOptions options;
-  options.ledger.client_count = 3;
-  const bool flips = run.random.OneIn(2);
-  if (!flips) disk.faults.misdirect_one_in = 1;
-  Ledger ledger(run, options.ledger);
+  LedgerOptions options;
+  options.client_count = 3;
+  Ledger ledger(run, options);
+  const auto damage = static_cast<Damage>(run.random.Below(static_cast<uint64_t>(Damage::kCount)));
   Simulate(run, DrawOptions(run, disk), [&](io::Runtime& runtime) {
-    bool crashed = false;
-    if (!flips) ArmCrash(disk, 60 + run.random.Below(100), CrashKind::kPowerCut, crashed);
-    auto opened = txn::Store::Open(runtime, kDirectory, DrawStoreOptions(run, options), nullptr);
-    if (!opened.ok()) {
-      if (!crashed) run.Fail("the store does not start: " + opened.status().ToString());
-      return;
-    }
-    txn::Store& store = **opened;
-    if (ledger.SetUp(store).ok()) {
-      Crew crew(runtime);
-      for (uint64_t client = 0; client < ledger.options().client_count; ++client) {
-        crew.Add("client", [&, client] { ledger.RunClient(store, client); });
-      }
-      crew.WaitForAll();
-    }
-    store.Abandon();
-    opened.value().reset();
-    disk.on_operation = nullptr;
-    if (!crashed) disk.Crash(CrashKind::kPowerCut);
-    for (uint64_t i = 0; flips && i <= run.random.Below(3); ++i) static_cast<void>(disk.FlipBit());
+    if (!PlayDamagedLife(run, runtime, disk, ledger, damage)) return;
     disk.faults = DiskFaults{};
-    auto reopened = txn::Store::Open(runtime, kDirectory, DrawStoreOptions(run, options), nullptr);
-    if (!reopened.ok()) {
-      if (reopened.sqlstate() != "XX001") run.Fail("damage is reported as " + reopened.status().ToString());
+    if (damage == Damage::kFlippedBits) {
+      for (uint64_t i = 0; i <= run.random.Below(3); ++i) static_cast<void>(disk.FlipBit());
+    }
+    if (damage == Damage::kStaleReads) disk.faults.stale_read_one_in = 3;
+    if (damage == Damage::kFailingReads) disk.faults.read_error_one_in = 4;
+    auto opened = txn::Store::Open(runtime, kDirectory, DrawStoreOptions(run, {}), nullptr);
+    if (!opened.ok() && damage == Damage::kFailingReads) {
+      // Nothing is wrong with the files.
+      if (opened.sqlstate() != "58030") run.Fail("a failing read is reported as " + opened.status().ToString());
+      disk.Crash(run.random.OneIn(2) ? CrashKind::kPowerCut : CrashKind::kKill);
+      disk.faults = DiskFaults{};
+      opened = txn::Store::Open(runtime, kDirectory, DrawStoreOptions(run, {}), nullptr);
+      if (!opened.ok()) return run.Fail("no start after a failing read: " + opened.status().ToString());
+    }
+    if (!opened.ok()) {
+      if (opened.sqlstate() != "XX001") run.Fail("damage is reported as " + opened.status().ToString());
       return;
     }
-    ledger.CheckDamaged(**reopened);
-    (*reopened)->Abandon();
+    disk.faults = DiskFaults{};
+    if (damage == Damage::kFailingReads) {
+      ledger.CheckRecovered(**opened);
+    } else {
+      ledger.CheckDamaged(**opened);
+    }
+    (*opened)->Abandon();
   });
 }
 

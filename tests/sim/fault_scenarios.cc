@@ -39,7 +39,7 @@ void RunClients(io::Runtime& runtime, Ledger& ledger, txn::Store& store) {
 }
 
 void CheckRestart(Run& run, io::Runtime& runtime, SimDisk& disk, Ledger& ledger) {
-  disk.Crash(run.random.OneIn(2) ? CrashKind::kPowerCut : CrashKind::kKill);
+  disk.Crash(run.random.OneIn(4) ? CrashKind::kKill : CrashKind::kPowerCut);
   auto opened = txn::Store::Open(runtime, kDirectory, DrawStoreOptions(run), nullptr);
   if (!opened.ok()) return run.Fail("the store does not start again: " + opened.status().ToString());
   ledger.CheckRecovered(**opened);
@@ -63,9 +63,9 @@ void PlayLogFault(Run& run) {
     txn::Store& store = **opened;
     const Status set_up = ledger.SetUp(store);
     if (!set_up.ok()) run.Fail("the accounts cannot be made: " + set_up.ToString());
-    disk.faults.error_at_operation = 1 + run.random.Below(60);
+    (run.random.OneIn(2) ? disk.faults.error_at_operation : disk.faults.error_at_sync) = 1 + run.random.Below(30);
     RunClients(runtime, ledger, store);
-    disk.faults.error_at_operation = 0;
+    disk.faults.error_at_operation = disk.faults.error_at_sync = 0;
     if (ledger.counts.unknown > 0 && !store.read_only()) run.Fail("08007, but the log takes more records");
     if (store.read_only()) {
       const Status refused = TryWrite(store);

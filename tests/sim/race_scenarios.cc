@@ -224,6 +224,7 @@ void WithStore(Run& run, const std::function<void(io::Runtime&, txn::Store&)>& b
     txn::StoreOptions options;
     options.log.segment_bytes = 1 << 20;
     options.log.write_method = wal::WriteMethod::kBufferedSync;
+    if (run.random.OneIn(2)) options.log.durability = wal::Durability::kNormal;
     auto opened = txn::Store::Open(runtime, kDirectory, options, nullptr);
     if (!opened.ok()) return run.Fail("the store does not start: " + opened.status().ToString());
     body(runtime, **opened);

@@ -6,9 +6,16 @@ namespace sisal::sim {
 
 const std::vector<Scenario>& Scenarios() {
   static const std::vector<Scenario> scenarios = {
-      {"crash-recovery", PlayCrashRecovery}, {"torn-tail", PlayTornTail},  {"big-transactions", PlayBigTransactions},
-      {"log-fault", PlayLogFault},           {"full-disk", PlayFullDisk},  {"damage", PlayDamage},
-      {"concurrency", PlayConcurrency},      {"isolation", PlayIsolation}, {"deadlock", PlayDeadlock},
+      {"crash-recovery", PlayCrashRecovery},
+      {"torn-tail", PlayTornTail},
+      {"big-transactions", PlayBigTransactions},
+      {"log-fault", PlayLogFault},
+      {"full-disk", PlayFullDisk},
+      {"damage", PlayDamage},
+      {"concurrency", PlayConcurrency},
+      {"isolation", PlayIsolation},
+      {"deadlock", PlayDeadlock},
+      {"sql", PlaySql},
   };
   return scenarios;
 }

@@ -73,5 +73,6 @@ void PlayDamage(Run& run);
 void PlayConcurrency(Run& run);
 void PlayIsolation(Run& run);
 void PlayDeadlock(Run& run);
+void PlaySql(Run& run);
 
 }  // namespace sisal::sim

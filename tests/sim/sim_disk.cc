@@ -107,8 +107,6 @@ Status SimDisk::Pass(std::string_view what, const std::string& path, uint64_t ge
   return Status();
 }
 
-bool SimDisk::IsErrorDue() { return faults.error_at_operation != 0 && --faults.error_at_operation == 0; }
-
 uint64_t SimDisk::used_bytes() const {
   uint64_t used = 0;
   for (const auto& [path, node] : names_) used += std::max<uint64_t>(node->allocated_bytes, node->shown.size());
@@ -158,7 +156,7 @@ Status SimDisk::SimFile::WriteAt(uint64_t offset, std::span<const char> bytes) {
   disk_.in_flight_.erase(number);
   if (!passed.ok()) return passed;
   SISAL_RETURN_IF_ERROR(disk_.Grow(*node_, offset + bytes.size(), path_));
-  if (disk_.Happens(disk_.faults.write_error_one_in) || disk_.IsErrorDue()) {
+  if (disk_.Happens(disk_.faults.write_error_one_in) || SimDisk::IsDue(disk_.faults.error_at_operation)) {
     ++disk_.write_faults;
     const size_t part = disk_.random_.Below(bytes.size() + 1) / kSectorBytes * kSectorBytes;
     std::memcpy(node_->shown.data() + offset, bytes.data(), part);
@@ -196,7 +194,9 @@ Status SimDisk::SimFile::Sync() {
   }
   const uint64_t size_bytes = node_->shown.size();
   SISAL_RETURN_IF_ERROR(disk_.Pass("sync", path_, generation_, covered.size()));
-  if (disk_.Happens(disk_.faults.sync_error_one_in) || disk_.IsErrorDue()) return FailSync();
+  const bool fails_now = SimDisk::IsDue(disk_.faults.error_at_operation),
+             fails_as_sync = SimDisk::IsDue(disk_.faults.error_at_sync);
+  if (disk_.Happens(disk_.faults.sync_error_one_in) || fails_now || fails_as_sync) return FailSync();
   if (disk_.Happens(disk_.faults.lost_sync_one_in)) return Status();
   for (const auto& [sector, bytes] : covered) {
     if (bytes.empty()) continue;  // cut off since

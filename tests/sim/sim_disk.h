@@ -33,6 +33,7 @@ struct DiskFaults {
   uint32_t stale_read_one_in = 0;   // shows what is on stable storage instead
   uint32_t no_space_one_in = 0;     // of writes that need new blocks, and of Allocate
   uint64_t error_at_operation = 0;  // the n-th write or sync from now on fails; 0: none
+  uint64_t error_at_sync = 0;       // the n-th sync
 };
 
 enum class CrashKind : uint8_t {
@@ -90,7 +91,7 @@ class SimDisk final : public io::FileSystem {
   bool Happens(uint32_t one_in) { return one_in != 0 && random_.OneIn(one_in); }
   // The operation's time passes. Error: the machine went down meanwhile. Suspends.
   Status Pass(std::string_view what, const std::string& path, uint64_t generation, uint64_t detail);
-  bool IsErrorDue();
+  static bool IsDue(uint64_t& count) { return count != 0 && --count == 0; }
   Status Grow(Node& node, uint64_t size_bytes, const std::string& path);
   void Change(std::function<void(Names&)> change);
   void CutNode(Node& node);
