@@ -26,8 +26,10 @@ from sisal.v1 import request_pb2  # noqa: E402
 
 RETRYABLE = ("40001", "40P01")
 ACCOUNTS, START = 20, 1000
-LEVELS = {"snapshot": transaction_pb2.ISOLATION_LEVEL_SNAPSHOT,
-          "read committed": transaction_pb2.ISOLATION_LEVEL_READ_COMMITTED}
+LEVELS = {
+    "snapshot": transaction_pb2.ISOLATION_LEVEL_SNAPSHOT,
+    "read committed": transaction_pb2.ISOLATION_LEVEL_READ_COMMITTED,
+}
 LOST = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN)
 
 
@@ -68,8 +70,10 @@ def rollback(client, handle):
 
 def transaction(client, level, statements):
     """Runs them in one transaction; False after a conflict. Each is (sql, parameters); returns their rows' counts."""
-    handle = client.call("BeginTransaction", request_pb2.BeginTransactionRequest(
-        transaction=transaction_pb2.TransactionOptions(isolation=LEVELS[level]))).transaction.handle
+    handle = client.call(
+        "BeginTransaction",
+        request_pb2.BeginTransactionRequest(transaction=transaction_pb2.TransactionOptions(isolation=LEVELS[level])),
+    ).transaction.handle
     try:
         for sql, parameters in statements:
             client.execute(sql, *parameters, handle=handle)
@@ -98,16 +102,26 @@ def bank(options, level):
         while not stopped.is_set():
             a, b = rng.sample(range(1, ACCOUNTS + 1), 2)
             amount = rng.randint(1, 50)
-            done = transaction(client, level, [
-                ("UPDATE account SET balance = balance - $1, branch = $3 WHERE id = $2", (amount, a, rng.randrange(4))),
-                ("UPDATE account SET balance = balance + $1 WHERE id = $2", (amount, b))])
+            done = transaction(
+                client,
+                level,
+                [
+                    (
+                        "UPDATE account SET balance = balance - $1, branch = $3 WHERE id = $2",
+                        (amount, a, rng.randrange(4)),
+                    ),
+                    ("UPDATE account SET balance = balance + $1 WHERE id = $2", (amount, b)),
+                ],
+            )
             counts["committed" if done else "conflicts"] += 1
 
     def audit(client, rng, stopped):
         while not stopped.is_set():
-            for sql in ("SELECT sum(balance), count(*) FROM account",
-                        "SELECT sum(balance), count(*) FROM account WHERE branch >= 0",
-                        "SELECT sum(s), sum(c) FROM (SELECT sum(balance) s, count(*) c FROM account GROUP BY branch) x"):
+            for sql in (
+                "SELECT sum(balance), count(*) FROM account",
+                "SELECT sum(balance), count(*) FROM account WHERE branch >= 0",
+                "SELECT sum(s), sum(c) FROM (SELECT sum(balance) s, count(*) c FROM account GROUP BY branch) x",
+            ):
                 answer = [tuple(int(v) for v in row) for row in client.execute(sql)]
                 assert answer == [(ACCOUNTS * START, ACCOUNTS)], (level, sql, answer)
                 counts["audits"] += 1
@@ -135,10 +149,15 @@ def counters(options, level):
                 if kind == 0:
                     client.execute("UPDATE counter SET n = n + 1 WHERE id = $1", row)
                 elif kind == 1:
-                    client.execute("INSERT INTO counter VALUES ($1, 1) ON CONFLICT (id) DO UPDATE SET n = counter.n + 1", row)
+                    client.execute(
+                        "INSERT INTO counter VALUES ($1, 1) ON CONFLICT (id) DO UPDATE SET n = counter.n + 1", row
+                    )
                 else:
-                    handle = client.raw("SELECT n FROM counter WHERE id = $1 FOR UPDATE", (row,), begin=transaction_pb2.TransactionOptions(
-                        isolation=LEVELS[level])).trailer.transaction.handle
+                    handle = client.raw(
+                        "SELECT n FROM counter WHERE id = $1 FOR UPDATE",
+                        (row,),
+                        begin=transaction_pb2.TransactionOptions(isolation=LEVELS[level]),
+                    ).trailer.transaction.handle
                     n = client.execute("SELECT n FROM counter WHERE id = $1", row, handle=handle)[0][0]
                     client.raw("UPDATE counter SET n = $1 WHERE id = $2", (n + 1, row), handle=handle, commit=True)
                 with lock:
@@ -173,8 +192,14 @@ def unique(options, level):
                 if rng.random() < 0.5:
                     client.execute("INSERT INTO u VALUES ($1, $2)", rng.randrange(2**40), key)
                 else:
-                    if not transaction(client, level, [("INSERT INTO u VALUES ($1, $2)", (rng.randrange(2**40), key)),
-                                                       ("DELETE FROM u WHERE code = $1", (-1,))]):
+                    if not transaction(
+                        client,
+                        level,
+                        [
+                            ("INSERT INTO u VALUES ($1, $2)", (rng.randrange(2**40), key)),
+                            ("DELETE FROM u WHERE code = $1", (-1,)),
+                        ],
+                    ):
                         continue
                 with lock:
                     owners[key] += 1
@@ -202,8 +227,14 @@ def deadlock(options, level):
         clients[0].execute("INSERT INTO d VALUES (1, 0), (2, 0)")
         until = time.monotonic() + options.seconds
         while time.monotonic() < until:
-            handles = [c.raw("UPDATE d SET n = n + 1 WHERE id = $1", (i + 1,), begin=transaction_pb2.TransactionOptions(
-                isolation=LEVELS[level])).trailer.transaction.handle for i, c in enumerate(clients)]
+            handles = [
+                c.raw(
+                    "UPDATE d SET n = n + 1 WHERE id = $1",
+                    (i + 1,),
+                    begin=transaction_pb2.TransactionOptions(isolation=LEVELS[level]),
+                ).trailer.transaction.handle
+                for i, c in enumerate(clients)
+            ]
             results = [None, None]
 
             def second(i):
@@ -216,6 +247,7 @@ def deadlock(options, level):
                         rollback(clients[i], handles[i])
                     except SqlError:
                         pass
+
             threads = [threading.Thread(target=second, args=(i,)) for i in range(2)]
             for t in threads:
                 t.start()
@@ -231,8 +263,6 @@ def deadlock(options, level):
 
 def ddl(options, level):
     counts = collections.Counter()
-    lock = threading.Lock()
-    expected = collections.Counter()
 
     def write(client, rng, stopped):
         me = rng.randrange(2**30)
@@ -241,11 +271,19 @@ def ddl(options, level):
             try:
                 kind = rng.randrange(3)
                 if kind == 0:
-                    client.execute("INSERT INTO w VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET v = excluded.v", key, rng.randrange(50))
+                    client.execute(
+                        "INSERT INTO w VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET v = excluded.v",
+                        key,
+                        rng.randrange(50),
+                    )
                 elif kind == 1:
                     client.execute("DELETE FROM w WHERE id = $1", key)
                 else:
-                    client.execute("UPDATE w SET v = v + 1 WHERE v = $1 AND id >= $2 AND id < $2 + 200", rng.randrange(50), me * 100000)
+                    client.execute(
+                        "UPDATE w SET v = v + 1 WHERE v = $1 AND id >= $2 AND id < $2 + 200",
+                        rng.randrange(50),
+                        me * 100000,
+                    )
                 counts["writes"] += 1
                 try:
                     client.execute("INSERT INTO passing VALUES ($1)", rng.randrange(2**40))
@@ -258,15 +296,27 @@ def ddl(options, level):
 
     def define(client, rng, stopped):
         while not stopped.is_set():
-            for sql in ("DROP INDEX IF EXISTS w_v", "CREATE INDEX w_v ON w (v)", None, "DROP INDEX IF EXISTS w_v", "DROP TABLE IF EXISTS passing",
-                        "CREATE TABLE passing (id BIGINT PRIMARY KEY)"):
+            for sql in (
+                "DROP INDEX IF EXISTS w_v",
+                "CREATE INDEX w_v ON w (v)",
+                None,
+                "DROP INDEX IF EXISTS w_v",
+                "DROP TABLE IF EXISTS passing",
+                "CREATE TABLE passing (id BIGINT PRIMARY KEY)",
+            ):
                 try:
                     if sql is None:
-                        a, b = [client.execute(q)[0][0] for q in (
-                            "SELECT count(*) FROM w WHERE v >= 0 AND v < 1000", "SELECT count(*) FROM w WHERE v IS NOT NULL")]
+                        a, b = [
+                            client.execute(q)[0][0]
+                            for q in (
+                                "SELECT count(*) FROM w WHERE v >= 0 AND v < 1000",
+                                "SELECT count(*) FROM w WHERE v IS NOT NULL",
+                            )
+                        ]
                         counts["looks"] += 1
                         with_index, without = client.execute(
-                            "SELECT (SELECT count(*) FROM w WHERE v >= 0), (SELECT count(*) FROM w WHERE v + 0 >= 0)")[0]
+                            "SELECT (SELECT count(*) FROM w WHERE v >= 0), (SELECT count(*) FROM w WHERE v + 0 >= 0)"
+                        )[0]
                         assert with_index == without, (with_index, without)
                     else:
                         client.execute(sql)
@@ -291,7 +341,8 @@ def ddl(options, level):
         server.start()
         client = Client(server.address)
         with_index, without = client.execute(
-            "SELECT (SELECT count(*) FROM w WHERE v >= 0), (SELECT count(*) FROM w WHERE v + 0 >= 0)")[0]
+            "SELECT (SELECT count(*) FROM w WHERE v >= 0), (SELECT count(*) FROM w WHERE v + 0 >= 0)"
+        )[0]
         assert with_index == without, (with_index, without)
         assert server.stop() == 0
     return counts
@@ -306,10 +357,15 @@ def kill(options, level):
             row = rng.randint(1, ACCOUNTS)
             other = row % ACCOUNTS + 1
             try:
-                done = transaction(client, level, [
-                    ("UPDATE account SET balance = balance - 1 WHERE id = $1", (row,)),
-                    ("UPDATE account SET balance = balance + 1 WHERE id = $1", (other,)),
-                    ("INSERT INTO counter VALUES ($1, 1) ON CONFLICT (id) DO UPDATE SET n = counter.n + 1", (row,))])
+                done = transaction(
+                    client,
+                    level,
+                    [
+                        ("UPDATE account SET balance = balance - 1 WHERE id = $1", (row,)),
+                        ("UPDATE account SET balance = balance + 1 WHERE id = $1", (other,)),
+                        ("INSERT INTO counter VALUES ($1, 1) ON CONFLICT (id) DO UPDATE SET n = counter.n + 1", (row,)),
+                    ],
+                )
                 with lock:
                     acknowledged[row] += done
             except SqlError as error:
@@ -330,12 +386,22 @@ def kill(options, level):
             server.start()
             client = Client(server.address)
             assert client.execute("SELECT sum(balance), count(*) FROM account")[0] in (
-                (str(ACCOUNTS * START), ACCOUNTS), (ACCOUNTS * START, ACCOUNTS))
+                (str(ACCOUNTS * START), ACCOUNTS),
+                (ACCOUNTS * START, ACCOUNTS),
+            )
             found = dict(client.execute("SELECT id, n FROM counter"))
             for row in range(1, ACCOUNTS + 1):
                 n = found.get(row, 0)
-                assert acknowledged[row] <= n <= acknowledged[row] + unknown[row], (row, n, acknowledged[row], unknown[row])
-            for sql in ("SELECT count(*) FROM account WHERE branch >= 0", "SELECT count(*) FROM account WHERE branch + 0 >= 0"):
+                assert acknowledged[row] <= n <= acknowledged[row] + unknown[row], (
+                    row,
+                    n,
+                    acknowledged[row],
+                    unknown[row],
+                )
+            for sql in (
+                "SELECT count(*) FROM account WHERE branch >= 0",
+                "SELECT count(*) FROM account WHERE branch + 0 >= 0",
+            ):
                 assert client.execute(sql) == [(ACCOUNTS,)]
             counts["kills"] += 1
         assert server.stop() == 0

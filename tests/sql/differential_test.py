@@ -2,7 +2,8 @@
 
 Compared: rows, counts and SQLSTATEs of each statement, and whole tables after each write, also inside transactions and
 after a rollback. On Sisal alone: TLP (a query is the sum of its parts under p, NOT p and p IS NULL) and NoREC (a filter
-finds as many rows as the same expression in the select list). Internal errors, crashes and hangs are failures.
+finds as many rows as the same expression in the select list), and typed literals against parameters. Internal errors,
+crashes and hangs are failures.
 
 A failure is shrunk (statements, then expressions in parentheses) and printed with its seed.
 
@@ -37,6 +38,7 @@ if not os.path.exists(os.path.join(CORPORA, "tools", "slt.py")):
 
 import slt_pg  # noqa: E402
 import slt_sisal  # noqa: E402
+import sisal_server  # noqa: E402
 from sisal_server import Server  # noqa: E402
 from slt import ConnectionLost, SqlError  # noqa: E402
 from sql_generator import Generator, Query  # noqa: E402
@@ -44,6 +46,7 @@ from sql_generator import Generator, Query  # noqa: E402
 # Errors of values: one server may meet them where the other one never computes the value (order of conditions, pruned
 # branches, rows that a limit leaves out). A read's answer counts only if both fail or none does.
 VALUE_ERRORS = re.compile("^(22|21000)")
+LITERAL = re.compile(r"\b(DATE|TIMESTAMP) '((?:[^']|'')*)'|(?<![\w.$')])(-?\d+(?:\.\d+)?)::(bigint|float8|numeric)\b")
 INTERNAL = re.compile("^(XX|58|57|53|08)|StatusCode")
 
 
@@ -56,14 +59,47 @@ class Postgres:
         if self.user:
             shutil.chown(self.directory, self.user)
         self.data = os.path.join(self.directory, "data")
-        self.run("initdb", "-D", self.data, "-U", "postgres", "--no-sync", "-A", "trust", "-E", "UTF8", "--lc-collate=C", "--lc-ctype=C.UTF-8")
+        self.run(
+            "initdb",
+            "-D",
+            self.data,
+            "-U",
+            "postgres",
+            "--no-sync",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--lc-collate=C",
+            "--lc-ctype=C.UTF-8",
+        )
         self.process = subprocess.Popen(
-            [os.path.join(POSTGRES_BIN, "postgres"), "-D", self.data, "-k", self.directory, "-h", "", "-F",
-             "-c", "timezone=UTC"], user=self.user, cwd=self.directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                os.path.join(POSTGRES_BIN, "postgres"),
+                "-D",
+                self.data,
+                "-k",
+                self.directory,
+                "-h",
+                "",
+                "-F",
+                "-c",
+                "timezone=UTC",
+            ],
+            user=self.user,
+            cwd=self.directory,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
     def run(self, program, *arguments):
-        subprocess.run([os.path.join(POSTGRES_BIN, program), *arguments], user=self.user, cwd=self.directory, check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [os.path.join(POSTGRES_BIN, program), *arguments],
+            user=self.user,
+            cwd=self.directory,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
 
     def connect(self):
         for _ in range(600):
@@ -118,10 +154,13 @@ def lines(rows, ordered, loose):
 def difference(ours, theirs, ordered):
     if ordered:
         at = next((i for i, (a, b) in enumerate(zip(ours, theirs)) if a != b), min(len(ours), len(theirs)))
-        return f"{len(ours)} rows and {len(theirs)}; first at row {at}:\n  ours   {ours[at:at + 3]}\n  theirs {theirs[at:at + 3]}"
+        counts = f"{len(ours)} rows and {len(theirs)}; first at row {at}"
+        return f"{counts}:\n  ours   {ours[at:at + 3]}\n  theirs {theirs[at:at + 3]}"
     a, b = collections.Counter(ours), collections.Counter(theirs)
-    return (f"{len(ours)} rows and {len(theirs)}\n  only ours   {list((a - b).elements())[:4]}\n"
-            f"  only theirs {list((b - a).elements())[:4]}")
+    return (
+        f"{len(ours)} rows and {len(theirs)}\n  only ours   {list((a - b).elements())[:4]}\n"
+        f"  only theirs {list((b - a).elements())[:4]}"
+    )
 
 
 class Judge:
@@ -142,7 +181,9 @@ class Judge:
         self.open = False
         self.tables = []
         self.ours.rollback()
-        for name, in self.ours.execute("SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'")[1]:
+        for (name,) in self.ours.execute(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+        )[1]:
             self.ours.execute(f"DROP TABLE {name}")
         if self.theirs:
             self.theirs.execute("ROLLBACK")
@@ -199,13 +240,43 @@ class Judge:
             if harmless and all(e is None or VALUE_ERRORS.match(e) for e in (ours[3], theirs[3])):
                 self.counts["value errors"] += 1
                 return self.give_up()
-            raise Failure(f"sqlstate {ours[3]} {theirs[3]}", f"ours {ours[3]} {ours[4]}, theirs {theirs[3]} {theirs[4]}")
+            raise Failure(
+                f"sqlstate {ours[3]} {theirs[3]}", f"ours {ours[3]} {ours[4]}, theirs {theirs[3]} {theirs[4]}"
+            )
         self.counts["errors" if ours[3] else "answers"] += 1
         if not ours[3]:
             self.compare_answers(kind, query, ours, theirs)
         self.track(sql, ours[3])
         if kind == "write" or sql == "ROLLBACK":
             self.compare_tables()
+        if kind == "query" and not ours[3]:
+            self.compare_parameters(query)
+
+    def compare_parameters(self, query):
+        """The same query with its typed literals as parameters."""
+        values = []
+
+        def replace(match):
+            word, quoted, number, type_ = match.groups()
+            value = (type_ or word.lower(), quoted.replace("''", "'") if quoted is not None else number)
+            if value not in values:
+                values.append(value)
+            return f"${values.index(value) + 1}::{value[0]}"
+
+        sql = LITERAL.sub(replace, query.sql)
+        if not values:
+            return
+        handle = self.ours.handle or None
+        try:
+            literal = self.ours.client.raw(query.sql, handle=handle)
+            bound = self.ours.client.raw(sql, [v for _, v in values], handle=handle)
+        except sisal_server.SqlError as error:
+            raise Failure(f"parameters {error.sqlstate}", f"{sql} with {values}: {error}") from None
+        if literal.more or bound.more:
+            return
+        a, b = (lines(sisal_server.rows(r.header, r.chunk.batch), query.ordered, True) for r in (literal, bound))
+        if a != b:
+            raise Failure("parameters", f"{sql} with {values}: " + difference(a, b, query.ordered))
 
     @staticmethod
     def order_decides(sql, ours, theirs):
@@ -220,7 +291,9 @@ class Judge:
             return True  # two faults in one text
         if theirs is None and ours.startswith("22") and " WHERE " in sql:
             return True  # a condition that theirs has not looked at
-        return (both and ("VALUES" not in sql or "RETURNING" in sql or "DO UPDATE" in sql)) or (ours is None and theirs[:2] == "22" and "DO UPDATE" in sql)
+        return (both and ("VALUES" not in sql or "RETURNING" in sql or "DO UPDATE" in sql)) or (
+            ours is None and theirs[:2] == "22" and "DO UPDATE" in sql
+        )
 
     def compare_answers(self, kind, query, ours, theirs):
         if kind == "write" and "RETURNING" not in query.sql and ours[2] != theirs[2]:
@@ -346,7 +419,7 @@ def shrink(judge, steps, failure, seconds):
     while size and time.monotonic() < deadline:  # statements
         at = 0
         while at < len(steps) - 1 and time.monotonic() < deadline:
-            fewer = steps[:at] + steps[min(at + size, len(steps) - 1):]
+            fewer = steps[:at] + steps[min(at + size, len(steps) - 1) :]
             found = fails(judge, fewer, kind)
             if found:
                 steps, failure = fewer, found
@@ -360,7 +433,7 @@ def shrink(judge, steps, failure, seconds):
             for candidate in smaller(steps[at]):
                 if time.monotonic() > deadline:
                     break
-                tried = steps[:at] + [candidate] + steps[at + 1:]
+                tried = steps[:at] + [candidate] + steps[at + 1 :]
                 found = fails(judge, tried, kind)
                 if found:
                     steps, failure, changed = tried, found, True
@@ -398,30 +471,39 @@ def groups(text):
 
 
 def smaller_texts(text):
-    for pattern in (r" LIMIT \d+", r" OFFSET \d+", r" ORDER BY [^()]*$", r" HAVING .*$", r" RETURNING .*$", r" WHERE .*$",
-                    r" DISTINCT(?= )", r" (UNION|INTERSECT|EXCEPT)( ALL)? .*$", r" FILTER \(.*?\)(?=,| FROM)"):
-        yield from (text[:m.start()] + text[m.end():] for m in re.finditer(pattern, text))
+    for pattern in (
+        r" LIMIT \d+",
+        r" OFFSET \d+",
+        r" ORDER BY [^()]*$",
+        r" HAVING .*$",
+        r" RETURNING .*$",
+        r" WHERE .*$",
+        r" DISTINCT(?= )",
+        r" (UNION|INTERSECT|EXCEPT)( ALL)? .*$",
+        r" FILTER \(.*?\)(?=,| FROM)",
+    ):
+        yield from (text[: m.start()] + text[m.end() :] for m in re.finditer(pattern, text))
     found = groups(text)
     for begin, end in found:
         inner = [g for g in found if begin < g[0] and g[1] < end]
         for replacement in ["NULL", "true"] + [text[a:b] for a, b in inner[:8]]:
             if end - begin > len(replacement):
                 yield text[:begin] + replacement + text[end:]
-        body = text[begin + 1:end - 1]
+        body = text[begin + 1 : end - 1]
         pieces = top_level(body, ", ")
         if len(pieces) > 1:
             for i in range(len(pieces)):
-                yield text[:begin + 1] + ", ".join(pieces[:i] + pieces[i + 1:]) + text[end - 1:]
+                yield text[: begin + 1] + ", ".join(pieces[:i] + pieces[i + 1 :]) + text[end - 1 :]
     match = re.match(r"(SELECT )(.*?)( FROM .*)$", text, re.S)
     if match:
         pieces = top_level(match[2], ", ")
         for i in range(len(pieces) if len(pieces) > 1 else 0):
-            yield match[1] + ", ".join(pieces[:i] + pieces[i + 1:]) + match[3]
+            yield match[1] + ", ".join(pieces[:i] + pieces[i + 1 :]) + match[3]
     match = re.match(r"(INSERT .* VALUES )(.*?)( ON CONFLICT .*| RETURNING .*)?$", text, re.S)
     if match:
         pieces = top_level(match[2], ", ")
         for i in range(len(pieces) if len(pieces) > 1 else 0):
-            yield match[1] + ", ".join(pieces[:i] + pieces[i + 1:]) + (match[3] or "")
+            yield match[1] + ", ".join(pieces[:i] + pieces[i + 1 :]) + (match[3] or "")
 
 
 def top_level(text, separator):

@@ -4,16 +4,18 @@ Everything comes from one random.Random. Compound expressions stand in parenthes
 PostgreSQL leaves open is avoided: order without ORDER BY, ties under LIMIT, sums of doubles that do not add exactly.
 """
 
-TYPES = ["int", "big", "num", "dbl", "text", "bool", "date", "ts"]
-CASTS = {"int": "integer", "big": "bigint", "num": "numeric", "dbl": "double precision", "text": "text",
-         "bool": "boolean", "date": "date", "ts": "timestamp"}
-DECLARED = {"int": ["integer", "integer", "smallint"], "big": ["bigint"], "num": ["numeric(8,2)", "numeric(12,4)", "numeric"],
-            "dbl": ["double precision"], "text": ["text", "varchar(12)", "varchar", "char(5)"], "bool": ["boolean"],
-            "date": ["date"], "ts": ["timestamp"]}
-WORDS = ["", "a", "b", "ab", "abc", "B", "Zeta", "x_y", "50%", "0", "10", "-3", "naïve", "ß", "日本", " a", "a ", "it''s",
-         "a\\b", "true"]
-PATTERNS = ["%", "a%", "%b", "_", "__%", "%a%", "", "x\\_y", "%ï%", "ab", "5_\\%", "%''%", "A%"]
-NUMBER_TYPES = ("int", "big", "num", "dbl")
+from sql_expressions import CASTS, NUMBER_TYPES, TYPES, Expressions
+
+DECLARED = {
+    "int": ["integer", "integer", "smallint"],
+    "big": ["bigint"],
+    "num": ["numeric(8,2)", "numeric(12,4)", "numeric"],
+    "dbl": ["double precision"],
+    "text": ["text", "varchar(12)", "varchar", "char(5)"],
+    "bool": ["boolean"],
+    "date": ["date"],
+    "ts": ["timestamp"],
+}
 
 
 class Column:
@@ -40,7 +42,7 @@ class Query:
         self.sql, self.ordered, self.loose = sql, ordered, loose
 
 
-class Generator:
+class Generator(Expressions):
     def __init__(self, rng):
         self.rng = rng
         self.tables = []
@@ -49,12 +51,6 @@ class Generator:
         self.loose = False
         self.with_depth = False  # within a WITH
         self.big = False  # a table has many rows: no joins without an equality
-
-    def chance(self, p):
-        return self.rng.random() < p
-
-    def pick(self, items):
-        return self.rng.choice(items)
 
     # ---- tables
 
@@ -92,209 +88,6 @@ class Generator:
         parts = [n + self.pick(["", "", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"]) for n in names]
         return f"CREATE {'UNIQUE ' if unique else ''}INDEX {name} ON {table.name} ({', '.join(parts)})"
 
-    # ---- values
-
-    def literal(self, type_, null=0.08):
-        if self.chance(null):
-            return self.pick(["NULL", f"NULL::{CASTS[type_]}"])
-        r = self.rng
-        if type_ == "int":
-            return str(self.pick([r.randint(-3, 9), r.randint(-3, 9), r.randint(-200, 200), 32767, -32768]))
-        if type_ == "big":
-            return f"{self.pick([r.randint(-3, 9), r.randint(-3, 9), 2**31 + r.randint(-2, 2), r.randint(-2**40, 2**40)])}::bigint"
-        if type_ == "num":
-            return self.pick([f"{r.randint(-5, 9)}.{r.randint(0, 99):02d}", f"{r.randint(-500, 900) / 10}", "0.0", "1.50",
-                              f"{r.randint(-3, 9)}::numeric", "1234.5678"])
-        if type_ == "dbl":
-            return f"{self.pick([r.randint(-12, 36) / 4, r.randint(-4000, 4000) / 4, 0.0])}::float8"
-        if type_ == "text":
-            return f"'{self.pick(WORDS)}'" + ("::text" if self.chance(0.3) else "")
-        if type_ == "bool":
-            return self.pick(["true", "false"])
-        day = f"20{r.randint(19, 24)}-{r.randint(1, 12):02d}-{r.randint(1, 28):02d}"
-        if self.chance(0.5):
-            day = f"2024-02-{r.randint(27, 29)}"
-        if type_ == "date":
-            return f"DATE '{day}'"
-        return f"TIMESTAMP '{day} {r.randint(0, 23):02d}:{self.pick(['00:00', '30:15', '59:59.999999', '00:00.5'])}'"
-
-    def value_for(self, column):
-        """A literal that fits the column, most of the time."""
-        if column.not_null and not self.chance(0.01):
-            text = self.literal(column.type, 0)
-        else:
-            text = self.literal(column.type, 0.15)
-        if column.type == "text" and text.endswith("::text"):
-            text = text[:-6]
-        return text
-
-    # ---- expressions: scope is a list of (reference, type)
-
-    def expression(self, type_, scope, depth=2):
-        columns = [ref for ref, t in scope if t == type_]
-        if depth <= 0 or self.chance(0.25):
-            return self.pick(columns) if columns and self.chance(0.75) else self.literal(type_)
-        if self.chance(0.12):
-            return self.conditional(type_, scope, depth - 1)
-        if self.chance(0.06) and self.tables:
-            return self.scalar_subquery(type_, scope, depth - 1)
-        return getattr(self, "make_" + type_)(scope, depth - 1)
-
-    def conditional(self, type_, scope, depth):
-        e = lambda: self.expression(type_, scope, depth)  # noqa: E731
-        kind = self.rng.randrange(5)
-        if kind == 0:
-            return f"(CASE WHEN {self.condition(scope, depth)} THEN {e()} ELSE {e()} END)"
-        if kind == 1:
-            other = self.pick(["int", "text", "bool"])
-            o = lambda: self.expression(other, scope, depth)  # noqa: E731
-            return f"(CASE {o()} WHEN {o()} THEN {e()} WHEN {o()} THEN {e()} END)"
-        if kind == 2:
-            self.loose = True
-            return f"COALESCE({e()}, {e()})"
-        if kind == 3:
-            return f"NULLIF({e()}, {e()})"
-        self.loose = True
-        return f"{self.pick(['GREATEST', 'LEAST'])}({e()}, {e()})"
-
-    def make_int(self, scope, depth):
-        e = lambda t="int": self.expression(t, scope, depth)  # noqa: E731
-        return self.pick([
-            lambda: f"({e()} {self.pick('+-*')} {self.rng.randint(-3, 5)})", lambda: f"({e()} + {e()})",
-            lambda: f"({e()} / {self.pick([1, 2, 3, -2])})", lambda: f"({e()} % {self.pick([2, 3, -5])})",
-            lambda: f"(- {e()})", lambda: f"abs({e()})", lambda: f"length({e('text')})", lambda: f"({e('date')} - {e('date')})",
-            lambda: f"({e('bool')})::int", lambda: f"position({e('text')} in {e('text')})", lambda: f"ascii({e('text')})",
-            lambda: f"({e()} {self.pick('&|#')} {e()})", lambda: f"CAST({e('num')} AS integer)",
-            lambda: f"octet_length({e('text')})", lambda: f"mod({e()}, 7)",
-        ])()
-
-    def make_big(self, scope, depth):
-        e = lambda t="big": self.expression(t, scope, depth)  # noqa: E731
-        return self.pick([
-            lambda: f"({e()} {self.pick('+-')} {e('int')})", lambda: f"({e('int')}::bigint * {e('int')})",
-            lambda: f"({e()} / {self.pick([2, 3, 7])})", lambda: f"abs({e()})", lambda: f"CAST({e('dbl')} AS bigint)",
-            lambda: f"({e()} % 10::bigint)", lambda: f"CAST({e('int')} AS bigint)",
-        ])()
-
-    def make_num(self, scope, depth):
-        e = lambda t="num": self.expression(t, scope, depth)  # noqa: E731
-        return self.pick([
-            lambda: f"({e()} {self.pick('+-*')} {e()})", lambda: f"({e()} / {self.pick(['3', '0.7', '-2.50', '11'])})",
-            lambda: f"round({e()}, {self.rng.randint(-1, 3)})", lambda: f"{self.pick(['floor', 'ceil', 'abs', 'sign'])}({e()})", lambda: f"trunc(({e()})::numeric)",
-            lambda: f"({e('int')} * {e()})", lambda: f"({e('big')} + {e()})", lambda: f"CAST({e('int')} AS numeric)",
-            lambda: f"({e()} % 1.3)", lambda: f"CAST({e()} AS numeric(12,1))",
-            lambda: f"extract({self.pick(['year', 'month', 'day', 'dow', 'doy', 'epoch'])} from {e(self.pick(['date', 'ts']))})",
-        ])()
-
-    def make_dbl(self, scope, depth):
-        e = lambda t="dbl": self.expression(t, scope, depth)  # noqa: E731
-        return self.pick([
-            lambda: f"({e()} {self.pick('+-*')} {e()})", lambda: f"({e()} / {self.pick(['3', '-0.7', '2'])})",
-            lambda: f"{self.pick(['floor', 'ceil', 'abs', 'round'])}({e()})", lambda: f"trunc(({e()})::float8)", lambda: f"({e()} + {e('int')})",
-            lambda: f"({e('num')} * {e()})", lambda: f"CAST({e('num')} AS float8)", lambda: f"sqrt(abs({e()}))",
-        ])()
-
-    def make_text(self, scope, depth):
-        e = lambda t="text": self.expression(t, scope, depth)  # noqa: E731
-        return self.pick([
-            lambda: f"({e()} || {e()})", lambda: f"({e()} || {e('int')})", lambda: f"{self.pick(['upper', 'lower', 'reverse', 'trim', 'initcap', 'md5'])}({e()})",
-            lambda: f"substr({e()}, {self.rng.randint(-1, 3)}, {self.rng.randint(0, 3)})", lambda: f"replace({e()}, {e()}, 'q')",
-            lambda: f"{self.pick(['left', 'right'])}({e()}, {self.rng.randint(-2, 3)})", lambda: f"lpad({e()}, {self.rng.randint(0, 6)}, 'xy')",
-            lambda: f"CAST({e(self.pick(TYPES))} AS text)", lambda: f"concat({e()}, {e('int')}, {e('bool')})",
-            lambda: f"repeat({e()}, {self.rng.randint(0, 2)})", lambda: f"CAST({e()} AS varchar(3))",
-            lambda: f"split_part({e()}, 'a', {self.rng.randint(1, 2)})",
-        ])()
-
-    def make_date(self, scope, depth):
-        e = lambda t="date": self.expression(t, scope, depth)  # noqa: E731
-        return self.pick([lambda: f"({e()} {self.pick('+-')} {self.rng.randint(0, 40)})", lambda: f"CAST({e('ts')} AS date)"])()
-
-    def make_ts(self, scope, depth):
-        e = lambda t="ts": self.expression(t, scope, depth)  # noqa: E731
-        return self.pick([
-            lambda: f"({e()} {self.pick('+-')} interval '{self.pick(['1 day', '1 month', '90 minutes', '1 mon -3 days'])}')",
-            lambda: f"CAST({e('date')} AS timestamp)", lambda: f"date_trunc('{self.pick(['month', 'hour', 'year', 'week'])}', {e()})",
-        ])()
-
-    def make_bool(self, scope, depth):
-        return self.condition(scope, depth)
-
-    # ---- conditions
-
-    def condition(self, scope, depth=2):
-        if depth > 0 and self.chance(0.45):
-            kind = self.rng.randrange(4)
-            if kind == 0:
-                return f"(NOT {self.condition(scope, depth - 1)})"
-            return f"({self.condition(scope, depth - 1)} {'AND' if kind < 3 else 'OR'} {self.condition(scope, depth - 1)})"
-        if depth > 0 and self.tables and self.chance(0.15):
-            return self.subquery_condition(scope, depth - 1)
-        type_ = self.pick([t for _, t in scope] or TYPES) if self.chance(0.7) else self.pick(TYPES)
-        e = lambda: self.expression(type_, scope, depth - 1)  # noqa: E731
-        columns = [ref for ref, t in scope if t == type_]
-        left = self.pick(columns) if columns and self.chance(0.6) else e()
-        kind = self.rng.randrange(14)
-        if kind < 5:
-            return f"({left} {self.pick(['=', '=', '=', '<>', '<', '<=', '>', '>='])} {self.comparand(type_, scope, depth)})"
-        other = type_
-        if type_ in NUMBER_TYPES and self.chance(0.25):
-            other = self.pick(NUMBER_TYPES)
-        elif type_ in ("date", "ts") and self.chance(0.25):
-            other = self.pick(("date", "ts"))
-        if kind < 7:
-            return f"({left} {self.pick(['', '', 'NOT '])}IN ({', '.join(self.literal(other, 0.05) for _ in range(self.rng.randint(1, 4)))}))"
-        if kind < 9:
-            return f"({left} {self.pick(['', '', 'NOT '])}BETWEEN {self.literal(other, 0.03)} AND {self.literal(type_, 0.03)})"
-        if kind < 10:
-            return f"({left} IS {self.pick(['', 'NOT '])}NULL)"
-        if kind < 11:
-            return f"({left} IS {self.pick(['', 'NOT '])}DISTINCT FROM {e()})"
-        if kind < 12 or type_ == "text":
-            text = self.expression("text", scope, depth - 1)
-            return f"({text} {self.pick(['', 'NOT '])}{self.pick(['LIKE', 'LIKE', 'ILIKE'])} '{self.pick(PATTERNS)}')"
-        if type_ == "bool":
-            return f"({left} IS {self.pick(['', 'NOT '])}{self.pick(['TRUE', 'FALSE', 'UNKNOWN'])})"
-        if len(scope) > 1 and self.chance(0.4):
-            chosen = [self.pick(scope) for _ in range(2)]
-            right = ", ".join(self.literal(t, 0.02) for _, t in chosen)
-            return f"(({', '.join(r for r, _ in chosen)}) {self.pick(['=', '<', '>=', '<>'])} ({right}))"
-        return f"({left} = {e()})"
-
-    def comparand(self, type_, scope, depth):
-        """The other side of a comparison, sometimes of another type that compares with it."""
-        if type_ in NUMBER_TYPES and self.chance(0.3):
-            type_ = self.pick(NUMBER_TYPES)
-        elif type_ in ("date", "ts") and self.chance(0.3):
-            type_ = self.pick(("date", "ts"))
-        return self.literal(type_, 0.04) if self.chance(0.5) else self.expression(type_, scope, depth - 1)
-
-    def subquery_condition(self, scope, depth):
-        source, inner = self.source(1, depth)
-        where = self.condition(inner + scope, depth) if self.chance(0.8) else "true"
-        kind = self.rng.randrange(4)
-        if kind == 0 or not inner:
-            return f"({self.pick(['', 'NOT '])}EXISTS (SELECT {self.pick(['1', '*'])} FROM {source} WHERE {where}))"
-        ref, type_ = self.pick(inner)
-        left = self.expression(type_, scope, depth - 1)
-        if kind < 3:
-            return f"({left} {self.pick(['', 'NOT '])}IN (SELECT {ref} FROM {source} WHERE {where}))"
-        return f"({left} {self.pick(['=', '<', '>=', '<>'])} {self.pick(['ANY', 'ALL'])} (SELECT {ref} FROM {source} WHERE {where}))"
-
-    def scalar_subquery(self, type_, scope, depth):
-        source, inner = self.source(1, depth)
-        where = self.condition(inner + scope, depth)
-        if type_ == "big":
-            return f"(SELECT count(*) FROM {source} WHERE {where})"
-        if type_ == "bool":
-            return f"(SELECT bool_or({self.condition(inner + scope, depth)}) FROM {source} WHERE {where})"
-        self.loose = True
-        same = [ref for ref, t in inner if t == type_]
-        if same and self.chance(0.3):
-            ref = self.pick(same)
-            order = self.pick(["", " DESC", " NULLS FIRST", " DESC NULLS LAST"])
-            return f"(SELECT {ref} FROM {source} WHERE {where} ORDER BY {ref}{order} LIMIT 1)"
-        return f"(SELECT {self.pick(['min', 'max'])}({self.expression(type_, inner or scope, depth - 1)}) FROM {source} WHERE {where})"
-
     # ---- FROM
 
     def alias(self):
@@ -307,7 +100,9 @@ class Generator:
             table = self.pick(self.tables)
             inner = [(c.name, c.type) for c in table.columns]
             types = [self.pick(TYPES) for _ in range(self.rng.randint(1, 3))]
-            items = ", ".join(f"CAST({self.expression(t, inner, 1)} AS {CASTS[t]}) AS s{i}" for i, t in enumerate(types))
+            items = ", ".join(
+                f"CAST({self.expression(t, inner, 1)} AS {CASTS[t]}) AS s{i}" for i, t in enumerate(types)
+            )
             distinct = "DISTINCT " if self.chance(0.3) else ""
             self.loose = self.loose or bool(distinct)
             text = f"(SELECT {distinct}{items} FROM {table.name} WHERE {self.condition(inner, 1)})"
@@ -316,7 +111,10 @@ class Generator:
             return self.derived(alias)
         if self.chance(0.04):
             types = [self.pick(TYPES) for _ in range(2)]
-            lines = ", ".join("(" + ", ".join(f"CAST({self.literal(t)} AS {CASTS[t]})" for t in types) + ")" for _ in range(self.rng.randint(1, 3)))
+            lines = ", ".join(
+                "(" + ", ".join(f"CAST({self.literal(t)} AS {CASTS[t]})" for t in types) + ")"
+                for _ in range(self.rng.randint(1, 3))
+            )
             return f"(VALUES {lines}) {alias} (v0, v1)", [(f"{alias}.v{i}", t) for i, t in enumerate(types)]
         table = self.pick(self.tables)
         return f"{table.name} {alias}", [(f"{alias}.{c.name}", c.type) for c in table.columns]
@@ -340,7 +138,9 @@ class Generator:
             texts = [f"CAST({self.expression(t, inner, 1)} AS {CASTS[t]}) AS s{i}" for i, t in enumerate(types)]
             again = [f"CAST({self.expression(t, inner, 1)} AS {CASTS[t]})" for t in types]
             word = self.pick(["UNION", "UNION ALL", "EXCEPT", "INTERSECT"])
-            text = f"SELECT {', '.join(texts)} FROM {table.name}{where} {word} SELECT {', '.join(again)} FROM {table.name}"
+            text = (
+                f"SELECT {', '.join(texts)} FROM {table.name}{where} {word} SELECT {', '.join(again)} FROM {table.name}"
+            )
         else:
             chosen = self.some(inner, 3)
             types = [t for _, t in chosen]
@@ -363,7 +163,8 @@ class Generator:
             if kind in ("CROSS JOIN", ",") and not self.big:
                 text = f"{text} CROSS JOIN {right}"
             else:
-                text = f"{text} {kind if 'JOIN' in kind and kind != 'CROSS JOIN' else 'JOIN'} {right} ON {self.join_condition(scope, more, kind)}"
+                kind = "JOIN" if kind in ("CROSS JOIN", ",") else kind
+                text = f"{text} {kind} {right} ON {self.join_condition(scope, more, kind)}"
             scope = scope + more
         return text, scope
 
@@ -397,7 +198,9 @@ class Generator:
         for i in range(self.rng.randint(1, 2)):
             source, scope = self.source(1)
             types = [self.pick(TYPES) for _ in range(self.rng.randint(1, 3))]
-            items = ", ".join(f"CAST({self.expression(t, scope, 1)} AS {CASTS[t]}) AS c{j}" for j, t in enumerate(types))
+            items = ", ".join(
+                f"CAST({self.expression(t, scope, 1)} AS {CASTS[t]}) AS c{j}" for j, t in enumerate(types)
+            )
             parts.append(f"w{i} AS (SELECT {items} FROM {source} WHERE {self.condition(scope, 1)})")
             scope_tables.append(Table(f"w{i}", [Column(f"c{j}", t) for j, t in enumerate(types)], []))
         self.tables = saved + scope_tables * 2
@@ -454,7 +257,9 @@ class Generator:
         sql += f" ORDER BY {', '.join(order)}"
         limited = self.chance(0.5)
         if limited:
-            sql += f" LIMIT {self.rng.randint(0, 12)}" + (f" OFFSET {self.rng.randint(0, 5)}" if self.chance(0.4) else "")
+            sql += f" LIMIT {self.rng.randint(0, 12)}" + (
+                f" OFFSET {self.rng.randint(0, 5)}" if self.chance(0.4) else ""
+            )
         return Query(sql, True, True)
 
     def aggregate(self, scope):
@@ -463,14 +268,24 @@ class Generator:
         column = [ref for ref, t in scope if t == "dbl"]
         texts = [ref for ref, t in scope if t == "text"]
         one_text = len(texts) == 1
-        text = self.pick([
-            lambda: "count(*)", lambda: f"count({e()})", lambda: f"count(DISTINCT {e()})",
-            lambda: f"sum({e(self.pick(['int', 'big', 'num']))})", lambda: f"avg({e(self.pick(['int', 'num']))})",
-            lambda: f"{self.pick(['min', 'max'])}({e() if type_ != 'bool' else e('text')})",
-            lambda: f"{self.pick(['bool_and', 'bool_or'])}({e('bool')})",
-            lambda: f"{self.pick(['sum', 'avg'])}(round({self.pick(column)}))" if column else "count(*)",
-            lambda: f"sum(DISTINCT {e('int')})", lambda: f"string_agg({self.pick(texts)}, ',' ORDER BY {self.pick(texts)}{self.pick(['', ' DESC'])})" if one_text else "count(*)",
-        ])()
+        text = self.pick(
+            [
+                lambda: "count(*)",
+                lambda: f"count({e()})",
+                lambda: f"count(DISTINCT {e()})",
+                lambda: f"sum({e(self.pick(['int', 'big', 'num']))})",
+                lambda: f"avg({e(self.pick(['int', 'num']))})",
+                lambda: f"{self.pick(['min', 'max'])}({e() if type_ != 'bool' else e('text')})",
+                lambda: f"{self.pick(['bool_and', 'bool_or'])}({e('bool')})",
+                lambda: f"{self.pick(['sum', 'avg'])}(round({self.pick(column)}))" if column else "count(*)",
+                lambda: f"sum(DISTINCT {e('int')})",
+                lambda: (
+                    f"string_agg({self.pick(texts)}, ',' ORDER BY {self.pick(texts)}{self.pick(['', ' DESC'])})"
+                    if one_text
+                    else "count(*)"
+                ),
+            ]
+        )()
         if self.chance(0.15):
             text += f" FILTER (WHERE {self.condition(scope, 1)})"
         return text
@@ -479,8 +294,10 @@ class Generator:
         source, scope = self.source(self.pick([1, 1, 2]))
         self.loose = True
         where = f" WHERE {self.condition(scope, 2)}" if self.chance(0.6) else ""
-        keys = [self.pick(scope)[0] if self.chance(0.7) else self.expression(self.pick(TYPES), scope, 1)
-                for _ in range(self.pick([0, 1, 1, 2]))]
+        keys = [
+            self.pick(scope)[0] if self.chance(0.7) else self.expression(self.pick(TYPES), scope, 1)
+            for _ in range(self.pick([0, 1, 1, 2]))
+        ]
         keys = [k for k in keys if not k.lstrip("-").replace(".", "").isdigit() and "SELECT" not in k]
         aggregates = [self.aggregate(scope) for _ in range(self.rng.randint(1, 3))]
         sql = f"SELECT {', '.join(keys + aggregates)} FROM {source}{where}"
@@ -488,7 +305,8 @@ class Generator:
             positions = self.chance(0.3)
             sql += " GROUP BY " + ", ".join(str(i + 1) if positions else k for i, k in enumerate(keys))
         if self.chance(0.25):
-            sql += f" HAVING ({self.pick(['count(*)', f'count({self.pick(scope)[0]})'])} {self.pick(['>', '<=', '='])} {self.rng.randint(0, 4)})"
+            count = self.pick(["count(*)", f"count({self.pick(scope)[0]})"])
+            sql += f" HAVING ({count} {self.pick(['>', '<=', '='])} {self.rng.randint(0, 4)})"
         return self.finish(sql, len(keys) + len(aggregates), True)
 
     def set_query(self):
@@ -498,9 +316,12 @@ class Generator:
             source, scope = self.source(1)
             items = ", ".join(f"CAST({self.expression(t, scope, 1)} AS {CASTS[t]})" for t in types)
             return f"SELECT {items} FROM {source} WHERE {self.condition(scope, 1)}"
+
         sql = branch()
         for _ in range(self.pick([1, 1, 2])):
-            sql += f" {self.pick(['UNION', 'UNION ALL', 'INTERSECT', 'EXCEPT', 'INTERSECT ALL', 'EXCEPT ALL'])} {branch()}"
+            sql += (
+                f" {self.pick(['UNION', 'UNION ALL', 'INTERSECT', 'EXCEPT', 'INTERSECT ALL', 'EXCEPT ALL'])} {branch()}"
+            )
         return self.finish(sql, len(types), True)
 
     # ---- writes
@@ -523,7 +344,11 @@ class Generator:
         if self.chance(0.3):
             scope = [(f"{table.name}.{c.name}", c.type) for c in table.columns]
             simple = " FROM " not in sql.split(" WHERE ")[0][6:] and " USING " not in sql
-            items = "*" if self.chance(0.5) and simple else ", ".join(self.expression(self.pick(TYPES), scope, 1) for _ in range(2))
+            items = (
+                "*"
+                if self.chance(0.5) and simple
+                else ", ".join(self.expression(self.pick(TYPES), scope, 1) for _ in range(2))
+            )
             sql += f" RETURNING {items}"
         return Query(sql, False, self.loose)
 
@@ -534,7 +359,8 @@ class Generator:
             other = self.pick(self.tables)
             scope = [(c.name, c.type) for c in other.columns]
             items = ", ".join(f"CAST({self.expression(c.type, scope, 1)} AS {CASTS[c.type]})" for c in columns)
-            sql = f"INSERT INTO {table.name} ({names}) SELECT DISTINCT {items} FROM {other.name} WHERE {self.condition(scope, 1)}"
+            select = f"SELECT DISTINCT {items} FROM {other.name} WHERE {self.condition(scope, 1)}"
+            sql = f"INSERT INTO {table.name} ({names}) {select}"
             self.loose = True
         else:
             lines = [f"({', '.join(self.value_for(c) for c in columns)})" for _ in range(self.pick([1, 1, 2, 4, 8]))]
@@ -567,16 +393,26 @@ class Generator:
     def bulk(self):
         """Many rows at once, over the borders of chunks and tree pages."""
         table = self.pick(self.tables)
-        forms = {"int": "(g % {m})", "big": "(g * {m})::bigint", "num": "((g % {m}) / 4.0)::numeric(10,2)",
-                 "dbl": "((g % {m}) / 4.0)::float8", "text": "('k' || (g % {m}))", "bool": "(g % {m} = 1)",
-                 "date": "(DATE '2024-01-01' + (g % {m})::int)", "ts": "(TIMESTAMP '2024-01-01' + (g % {m}) * interval '1 hour')"}
+        forms = {
+            "int": "(g % {m})",
+            "big": "(g * {m})::bigint",
+            "num": "((g % {m}) / 4.0)::numeric(10,2)",
+            "dbl": "((g % {m}) / 4.0)::float8",
+            "text": "('k' || (g % {m}))",
+            "bool": "(g % {m} = 1)",
+            "date": "(DATE '2024-01-01' + (g % {m})::int)",
+            "ts": "(TIMESTAMP '2024-01-01' + (g % {m}) * interval '1 hour')",
+        }
         self.big = True
         size = self.pick([100, 300, 1500])
         items = []
         for c in table.columns:
             text = forms[c.type].format(m=self.pick([3, 7, 97, 4001]))
             items.append(text if c.not_null or self.chance(0.6) else f"(CASE WHEN g % 5 = 0 THEN NULL ELSE {text} END)")
-        return Query(f"INSERT INTO {table.name} SELECT {', '.join(items)} FROM generate_series(1, {size}) g ON CONFLICT DO NOTHING")
+        return Query(
+            f"INSERT INTO {table.name} SELECT {', '.join(items)} FROM generate_series(1, {size}) g"
+            " ON CONFLICT DO NOTHING"
+        )
 
     # ---- metamorphic checks on one server: lists of queries and how their answers relate
 
@@ -587,16 +423,24 @@ class Generator:
         p = self.condition(scope, 2)
         how = self.pick(["rows", "rows", "distinct", "count", "max", "having"])
         ref, _ = self.pick(scope)
-        item = {"rows": "*", "distinct": f"DISTINCT {ref}", "count": "count(*)", "max": f"count({ref})", "having": ref}[how]
+        item = {"rows": "*", "distinct": f"DISTINCT {ref}", "count": "count(*)", "max": f"count({ref})", "having": ref}[
+            how
+        ]
         tail = ""
         if how == "having":
             p = f"(count(*) {self.pick(['>', '=', '<'])} {self.rng.randint(0, 3)})"
             if self.chance(0.5):
                 p = f"({p} AND max({ref}::text) > 'a')"
-            return (f"SELECT {item} FROM {source} GROUP BY {ref}",
-                    [f"SELECT {item} FROM {source} GROUP BY {ref} HAVING {q}" for q in (p, f"NOT {p}", f"{p} IS NULL")], "rows")
-        return (f"SELECT {item} FROM {source}{tail}",
-                [f"SELECT {item} FROM {source} WHERE {q}" for q in (p, f"(NOT {p})", f"({p} IS NULL)")], how)
+            return (
+                f"SELECT {item} FROM {source} GROUP BY {ref}",
+                [f"SELECT {item} FROM {source} GROUP BY {ref} HAVING {q}" for q in (p, f"NOT {p}", f"{p} IS NULL")],
+                "rows",
+            )
+        return (
+            f"SELECT {item} FROM {source}{tail}",
+            [f"SELECT {item} FROM {source} WHERE {q}" for q in (p, f"(NOT {p})", f"({p} IS NULL)")],
+            how,
+        )
 
     def unoptimized(self):
         """NoREC: (count with the filter, the filter as a column)."""
