@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -153,6 +154,41 @@ class MemoryTree final : public Tree {
     return true;
   }
 
+  void Absorb(std::span<Tree* const> parts, absl::FunctionRef<void()> pause) override {
+    SISAL_CHECK(slots_.empty());
+    // A heap of what is left of each part, its least key on top.
+    std::vector<Rest> rests;
+    uint64_t total = 0;
+    for (Tree* const tree : parts) {
+      auto& part = static_cast<MemoryTree&>(*tree);
+      if (!part.slots_.empty()) rests.push_back({part.slots_.begin(), part.slots_.end()});
+      stats_.entries += part.stats_.entries;
+      stats_.tombstones += part.stats_.tombstones;
+      stats_.bytes += part.stats_.bytes;
+      total += part.slots_.size();
+    }
+    const auto later = [](const Rest& a, const Rest& b) { return Less()(*b.at, *a.at); };
+    std::make_heap(rests.begin(), rests.end(), later);
+    while (!rests.empty()) {
+      for (size_t i = 0; i < kEntriesBetweenPauses && !rests.empty(); ++i) {
+        std::pop_heap(rests.begin(), rests.end(), later);
+        slots_.insert(slots_.end(), *rests.back().at);
+        if (++rests.back().at == rests.back().end) {
+          rests.pop_back();
+        } else {
+          std::push_heap(rests.begin(), rests.end(), later);
+        }
+      }
+      pause();
+    }
+    SISAL_CHECK(slots_.size() == total);
+    for (Tree* const tree : parts) {
+      auto& part = static_cast<MemoryTree&>(*tree);
+      part.slots_.clear();
+      part.stats_ = TreeStats();
+    }
+  }
+
   size_t Discard(size_t count) override {
     std::unique_lock lock(latch_);
     size_t done = 0;
@@ -192,6 +228,11 @@ class MemoryTree final : public Tree {
 
  private:
   static constexpr size_t kSectionBytes = 16 << 10;
+  static constexpr size_t kEntriesBetweenPauses = 512;
+
+  struct Rest {
+    absl::btree_set<Slot, Less>::const_iterator at, end;
+  };
 
   static size_t Append(const Block& block, Arena& arena, std::vector<Entry>& entries) {
     entries.push_back({block.begin, block.tombstone, arena.Copy(block.key()), arena.Copy(block.value())});

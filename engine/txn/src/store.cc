@@ -9,10 +9,12 @@
 namespace sisal::txn {
 
 Status StoreImpl::Start(const std::string& directory, wal::ReplayProgress* progress) {
-  Replayer replayer(core_.trees);
+  Replayer replayer(core_.trees, core_.runtime);
   const auto visit = [&](const wal::RecordView& record) { return replayer.Visit(record); };
-  SISAL_ASSIGN_OR_RETURN(core_.log,
-                         wal::Log::Open(core_.runtime, directory, core_.options.log, Lsn{0}, visit, progress));
+  auto log = wal::Log::Open(core_.runtime, directory, core_.options.log, Lsn{0}, visit, progress);
+  replayer.Finish();
+  if (!log.ok()) return log.status();
+  core_.log = std::move(log).value();
   core_.recovered = replayer.last_commit();
   core_.horizon.Start(replayer.last_commit());
   clean_start_ = replayer.closed_in_order();

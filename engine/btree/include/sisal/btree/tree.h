@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,11 @@ class Tree {
   // Removes the entry if `decide` says so, inside the section. False: it stays, or there is none.
   // Requires: as for `before` of Put.
   virtual bool RemoveIf(std::string_view key, absl::FunctionRef<bool(const Entry&)> decide) = 0;
+
+  // Takes over all entries of `parts`, which are empty afterwards. `pause` is called now and then, holding nothing; it
+  // may suspend. Requires: nobody else uses any of these trees; they are of one kind; this one is empty and no key is
+  // in two parts.
+  virtual void Absorb(std::span<Tree* const> parts, absl::FunctionRef<void()> pause) = 0;
 
   // Frees up to `count` entries of a tree that nobody uses any more; returns how many.
   virtual size_t Discard(size_t count) = 0;
