@@ -80,12 +80,12 @@ def transaction(client, level, statements):
         client.call("CommitTransaction", request_pb2.CommitTransactionRequest(handle=handle))
         return True
     except SqlError as error:
-        if error.sqlstate not in RETRYABLE:
-            raise
         try:
-            rollback(client, handle)
+            rollback(client, handle)  # a failed one too: the server's stop would wait for it
         except SqlError as after:
             assert after.sqlstate in ("25P01", "25P03") or after.code in LOST, after
+        if error.sqlstate not in RETRYABLE:
+            raise
         return False
 
 
