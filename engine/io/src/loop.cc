@@ -28,6 +28,7 @@ constexpr size_t kIdleFiberCountMax = 256;
 constexpr double kSpinMicroseconds = 12;
 constexpr uint32_t kFailedSpinsMax = 16;  // then only each of these many sleeps begins with a spin
 constexpr double kBudgetMicroseconds = 500;
+constexpr uint32_t kBlockPause = 64;
 constexpr int64_t kBackgroundShare = 8;  // background fibers get 1/8 of the time that normal ones use
 
 thread_local LoopImpl* current_loop = nullptr;
@@ -192,6 +193,7 @@ void LoopImpl::Spawn(SpawnOptions options, std::function<void()> body) {
   runtime_.FiberStarted();
   load_.fetch_add(1, std::memory_order_relaxed);
   Job job{std::move(body), FiberName(options.name), options.priority};
+  if (simulation_ != nullptr) simulation_->JobStarted(job);
   if (current_loop == this) {
     Start(std::move(job));
   } else {
@@ -200,7 +202,6 @@ void LoopImpl::Spawn(SpawnOptions options, std::function<void()> body) {
 }
 
 void LoopImpl::Start(Job job) {
-  if (simulation_ != nullptr) [[unlikely]] simulation_->JobStarted(job);
   internal::Fiber* fiber;
   if (!idle_.empty()) {
     fiber = idle_.Pop();
@@ -231,7 +232,7 @@ void RunFiber(internal::Fiber& fiber) noexcept {
 
 bool LoopImpl::NextJob(internal::Fiber& fiber) {
   load_.fetch_sub(1, std::memory_order_relaxed);
-  if (simulation_ != nullptr) [[unlikely]] simulation_->JobEnded(fiber.job);
+  if (simulation_ != nullptr) simulation_->JobEnded(fiber.job);
   runtime_.FiberEnded();
   if (!waiting_jobs_.empty()) {
     fiber.job = std::move(waiting_jobs_.front());
@@ -372,7 +373,7 @@ SISAL_NO_SANITIZE void LoopImpl::Suspend() {
 }
 
 void LoopImpl::Yield() {
-  if (simulation_ != nullptr) [[unlikely]] simulation_->Yielded(*current_);
+  if (simulation_ != nullptr) simulation_->Yielded(*current_);
   MakeReady(*current_);
   Suspend();
 }
@@ -383,6 +384,20 @@ void LoopImpl::YieldIfBudgetSpent() {
     return;
   }
   if (Ticks() - slice_begin_ > budget_ticks_) Yield();
+}
+
+bool LoopImpl::MayBlock() {
+  if (simulation_ != nullptr || !OnFiber()) return false;
+  if (!normal_.empty() || !background_.empty() || operations_running_ != 0 || !inbox_.empty()) return false;
+  if (ring_ != nullptr && ring_->HasWork()) return false;
+  if (block_pause_ == 0) return true;
+  --block_pause_;
+  return false;
+}
+
+void LoopImpl::Blocked() {
+  if (!inbox_.empty()) block_pause_ = kBlockPause;
+  slice_begin_ = Ticks();  // the disk's time, not the fiber's: no stall
 }
 
 void LoopImpl::CheckMayPark() const {

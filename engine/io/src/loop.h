@@ -113,6 +113,15 @@ class LoopImpl final : public Loop {
   // No exception is in flight: a park inside a handler would mix up the handlers of two fibers.
   void CheckMayPark() const;
 
+  // Whether the current fiber may block the thread for the time of a disk access: it is the only one that has anything
+  // to do here, as far as can be known.
+  bool MayBlock();
+  // It has blocked.
+  void Blocked();
+  // Around each of the ring's operations.
+  void OperationBegun() { ++operations_running_; }
+  void OperationEnded() { --operations_running_; }
+
   internal::Fiber* current() const { return current_; }
   TimerHeap& timers() { return timers_; }
   Ring* ring() { return ring_.get(); }
@@ -193,6 +202,8 @@ class LoopImpl final : public Loop {
   uint64_t stalls_reported_ = 0;
   int64_t last_report_ticks_ = 0;
   uint64_t held_files_generation_ = 0;
+  uint32_t operations_running_ = 0;  // of the ring
+  uint32_t block_pause_ = 0;         // so often MayBlock says no
   TimerHeap timers_;
   StackPool stacks_;
   std::unique_ptr<Ring> ring_;

@@ -31,7 +31,9 @@ int64_t RunOnRing(LoopImpl& loop, const Prepare& prepare) {
   io_uring_sqe* const entry = loop.ring()->Entry();
   prepare(entry);
   entry->user_data = reinterpret_cast<uintptr_t>(&operation);
+  loop.OperationBegun();
   loop.Suspend();
+  loop.OperationEnded();
   return operation.result;
 }
 
@@ -115,6 +117,38 @@ Status RealFile::Sync() {
             : RunOnRing(*loop, [&](io_uring_sqe* entry) { io_uring_prep_fsync(entry, fd_, IORING_FSYNC_DATASYNC); });
   } while (Again(result));
   if (result < 0) return FileError("fdatasync", path_, static_cast<int>(-result));
+  return Status();
+}
+
+Status RealFile::WriteAtInPlace(uint64_t offset, std::span<const char> bytes) {
+  LoopImpl* const loop = CurrentLoopImpl();
+  if (loop == nullptr || !loop->MayBlock()) return WriteAt(offset, bytes);
+  loop->counters().writes.Add(1);
+  loop->SyncHeldFiles();
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t result = ::pwrite(fd_, bytes.data() + done, std::min(bytes.size() - done, kTransferBytesMax),
+                                    static_cast<off_t>(offset + done));
+    if (result < 0 && !Again(-errno)) return FileError("write", path_, errno);
+    if (result <= 0) return WriteAt(offset + done, bytes.subspan(done));  // which knows what to do
+    done += static_cast<size_t>(result);
+  }
+  loop->Blocked();
+  return Status();
+}
+
+Status RealFile::SyncInPlace() {
+  LoopImpl* const loop = CurrentLoopImpl();
+  if (loop == nullptr || !loop->MayBlock()) return Sync();
+  loop->counters().syncs.Add(1);
+  int result;
+  do {
+    result = ::fdatasync(fd_);
+  } while (result != 0 && errno == EINTR);
+  const int error_number = errno;
+  loop->Blocked();
+  // Not tried again: after a failed sync the kernel may have dropped the bytes.
+  if (result != 0) return FileError("fdatasync", path_, error_number);
   return Status();
 }
 

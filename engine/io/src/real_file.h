@@ -18,6 +18,8 @@ class RealFile final : public File {
   Result<size_t> ReadAt(uint64_t offset, std::span<char> into) override;
   Status WriteAt(uint64_t offset, std::span<const char> bytes) override;
   Status Sync() override;
+  Status WriteAtInPlace(uint64_t offset, std::span<const char> bytes) override;
+  Status SyncInPlace() override;
   Status Allocate(uint64_t offset, uint64_t size_bytes) override;
   Status Truncate(uint64_t size_bytes) override;
   Result<uint64_t> Size() override;

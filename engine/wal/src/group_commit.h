@@ -64,9 +64,10 @@ class GroupCommit {
   // Takes up what is whole, and gives those whom the last flush has woken a moment to come back with their next
   // records: else the committers fall into two groups that take turns, each flush half empty. Suspends.
   Lsn Gather(Promise promise);
-  Status Write(Lsn to);
-  Status WriteRange(io::File& file, Lsn segment_start, Lsn from, Lsn to);
-  Status SyncCurrent();
+  // In these, `alone`: nobody else waits for the flush, nor has done so lately.
+  Status Write(Lsn to, bool alone);
+  Status WriteRange(io::File& file, Lsn segment_start, Lsn from, Lsn to, bool alone);
+  Status SyncCurrent(bool alone);
   // Says how far the log has got. Errors: 58030 if it has failed meanwhile.
   Status Publish(Lsn written, Lsn durable);
   void Fail(const Error& error);
@@ -85,6 +86,7 @@ class GroupCommit {
   uint64_t records_left_ = 0;      // of them, when the last flush ended
   uint64_t records_expected_ = 0;  // them, and one from each that the last flush has woken
   Duration patience_{0};
+  Duration last_flush_{0};               // how long it took
   int flushes_since_patient_ = 1 << 20;  // patient from the first on
 
   mutable io::SpinLatch latch_;                    // guards all below; the atomics are written under it, read without

@@ -55,6 +55,32 @@ TEST_P(FileTest, WhatWasWrittenIsRead) {
   });
 }
 
+TEST_P(FileTest, InPlaceCallsDoTheSame) {
+  RunOn(0, [&] {
+    std::unique_ptr<File> file = Create("f");
+    EXPECT_OK(file->WriteAtInPlace(5, std::string_view("hello")));
+    EXPECT_OK(file->SyncInPlace());
+    char buffer[20];
+    EXPECT_EQ(file->ReadAt(0, buffer).value(), 10u);
+    EXPECT_EQ(std::string_view(buffer, 10), std::string_view("\0\0\0\0\0hello", 10));
+    Result<std::unique_ptr<File>> read_only = files().Open(Path("f"), {});
+    ASSERT_OK(read_only);
+    EXPECT_SQLSTATE((*read_only)->WriteAtInPlace(0, std::string_view("x")), "58030");
+  });
+}
+
+TEST_P(FileTest, InPlaceCallsGiveWayToReadyFibers) {
+  RunOn(0, [&] {
+    std::unique_ptr<File> file = Create("f");
+    for (const bool write : {true, false}) {
+      bool has_run = false;
+      runtime().loop(0).Spawn({.name = "other"}, [&] { has_run = true; });
+      EXPECT_OK(write ? file->WriteAtInPlace(0, std::string_view("x")) : file->SyncInPlace());
+      EXPECT_TRUE(has_run);
+    }
+  });
+}
+
 TEST_P(FileTest, DirectAndDataSyncWritesWork) {
   RunOn(0, [&] {
     Result<std::unique_ptr<File>> file =

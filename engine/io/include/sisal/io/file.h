@@ -35,7 +35,12 @@ class File {
   virtual Result<size_t> ReadAt(uint64_t offset, std::span<char> into) = 0;
   // Writes all bytes or fails; after an error any part may be there. Suspends.
   virtual Status WriteAt(uint64_t offset, std::span<const char> bytes) = 0;
-  virtual Status Sync() = 0;                                          // fdatasync. Suspends.
+  virtual Status Sync() = 0;  // fdatasync. Suspends.
+  // WriteAt and Sync for one who would wait alone: if the loop has nothing else to do, the calling thread makes the
+  // system call itself and blocks in it, which saves the way through a worker of the kernel's and two wakes (20 to 100
+  // us). Whoever comes to the loop meanwhile waits as long; when that happens, the next calls suspend. Suspends.
+  virtual Status WriteAtInPlace(uint64_t offset, std::span<const char> bytes) { return WriteAt(offset, bytes); }
+  virtual Status SyncInPlace() { return Sync(); }
   virtual Status Allocate(uint64_t offset, uint64_t size_bytes) = 0;  // fallocate: real blocks. Suspends.
   virtual Status Truncate(uint64_t size_bytes) = 0;
   virtual Result<uint64_t> Size() = 0;
