@@ -131,6 +131,8 @@ Result<std::vector<Datum>> ToParams(const v1::Statement& statement, std::span<co
 
 Result<ParamRows> ParamRows::Make(const v1::ColumnBatch& batch, std::span<const SqlType> types,
                                   const type::TextSettings& settings) {
+  // Nothing would bound the rows: each costs the client no byte.
+  if (types.empty()) return Error{"08P01", "param_rows needs a statement with parameters"};
   if (static_cast<size_t>(batch.columns_size()) != types.size()) {
     return Error{"08P01", "param_rows supplies " + std::to_string(batch.columns_size()) +
                               " columns, but the statement requires " + std::to_string(types.size()) + " parameters"};

@@ -144,6 +144,7 @@ TEST(ParamRowsTest, ShapesThatDoNotFitAreRefused) {
   v1::ColumnBatch batch;
   batch.set_row_count(2);
   EXPECT_SQLSTATE(ParamRows::Make(batch, types, settings), "08P01");  // no column
+  EXPECT_SQLSTATE(ParamRows::Make(batch, {}, settings), "08P01");     // no parameter
   v1::Column& column = *batch.add_columns();
   EXPECT_SQLSTATE(ParamRows::Make(batch, types, settings), "08P01");  // no list
   column.add_integers(1);
