@@ -1,6 +1,7 @@
 // Crashes at any operation of the disk, and starts that crash too: what was acknowledged is there, what was refused is
 // not, and each transaction is there whole or not at all.
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,7 @@ struct CrashOptions {
   uint64_t rounds = 3;
   uint64_t operations_max = 200;  // a round's crash comes within so many operations of the disk
   uint64_t segment_bytes = 1 << 20;
+  bool compound = false;  // the disk may fail too
 };
 
 txn::StoreOptions DrawStoreOptions(Run& run, const CrashOptions& options) {
@@ -38,44 +40,55 @@ void ArmCrash(SimDisk& disk, uint64_t operation, CrashKind kind, bool& crashed) 
   };
 }
 
-// One life of the store: start, check, work, and an end of some kind.
+// In some lives the disk fails or has no space too: a crash on top of a fault.
+void DrawFaults(Run& run, SimDisk& disk) {
+  if (run.random.OneIn(8)) disk.faults.no_space_one_in = 6;
+  if (run.random.OneIn(8)) disk.faults.error_at_operation = 1 + run.random.Below(120);
+}
+
+// Work on a store that has started. `may_fail`: whether there is an excuse. Suspends.
+void RunClients(Run& run, io::Runtime& runtime, txn::Store& store, Ledger& ledger,
+                const std::function<bool()>& may_fail) {
+  const Status set_up = ledger.SetUp(store);
+  if (!set_up.ok()) {
+    if (!may_fail()) run.Fail("the accounts cannot be made: " + set_up.ToString());
+    return;
+  }
+  Crew crew(runtime);
+  for (uint64_t client = 0; client < ledger.options().client_count; ++client) {
+    crew.Add("client", [&, client] { ledger.RunClient(store, client); });
+  }
+  crew.WaitForAll();
+}
+
+// One life of the store: start, check, work, and an end of some kind. Suspends.
 void PlayLife(Run& run, io::Runtime& runtime, SimDisk& disk, Ledger& ledger, const CrashOptions& options, bool last) {
   const CrashKind kind = run.random.OneIn(3) ? CrashKind::kKill : CrashKind::kPowerCut;
   bool crashed = false;
-  const bool armed = !last && !run.random.OneIn(4);
-  if (armed) {
-    // A start takes about 40 operations: some crashes come during it.
-    ArmCrash(disk, 1 + run.random.Below(options.operations_max), kind, crashed);
-  }
-  const txn::StoreOptions store_options = DrawStoreOptions(run, options);
-  auto opened = txn::Store::Open(runtime, kDirectory, store_options, nullptr);
-  if (!opened.ok()) {
-    if (!crashed) run.Fail("the store does not start: " + opened.status().ToString());
-    return;
-  }
-  txn::Store& store = **opened;
-  ledger.CheckRecovered(store);
-  if (!run.failed() && !last) {
-    const Status set_up = ledger.SetUp(store);
-    if (!set_up.ok() && !crashed) run.Fail("the accounts cannot be made: " + set_up.ToString());
-    if (set_up.ok()) {
-      Crew crew(runtime);
-      for (uint64_t client = 0; client < ledger.options().client_count; ++client) {
-        crew.Add("client", [&, client] { ledger.RunClient(store, client); });
-      }
-      crew.WaitForAll();
+  // A start takes about 40 operations: some crashes come during it.
+  if (!last && !run.random.OneIn(4)) ArmCrash(disk, 1 + run.random.Below(options.operations_max), kind, crashed);
+  if (!last && options.compound) DrawFaults(run, disk);
+  const uint64_t faults_before = disk.write_faults + disk.space_faults;
+  const auto may_fail = [&] { return crashed || disk.write_faults + disk.space_faults > faults_before; };
+  auto opened = txn::Store::Open(runtime, kDirectory, DrawStoreOptions(run, options), nullptr);
+  if (!opened.ok() && !may_fail()) run.Fail("the store does not start: " + opened.status().ToString());
+  if (opened.ok()) {
+    txn::Store& store = **opened;
+    ledger.CheckRecovered(store);
+    if (!run.failed() && !last) RunClients(run, runtime, store, ledger, may_fail);
+    const bool close = !crashed && (last || run.random.OneIn(3));
+    if (!close && !crashed) disk.Crash(kind), crashed = true;
+    if (close) {
+      const Status closed = store.Close();
+      if (!closed.ok() && !may_fail()) run.Fail("the store does not close: " + closed.ToString());
+    } else {
+      store.Abandon();
     }
+    opened.value().reset();
   }
-  const bool close = !crashed && run.random.OneIn(3);
-  if (!close && !crashed && !last) disk.Crash(kind), crashed = true;
-  if (close || last) {
-    const Status closed = store.Close();
-    if (!closed.ok() && !crashed) run.Fail("the store does not close: " + closed.ToString());
-  } else {
-    store.Abandon();
-  }
-  opened.value().reset();
   disk.on_operation = nullptr;
+  disk.faults.no_space_one_in = 0;
+  disk.faults.error_at_operation = 0;
   // A store that was closed in order has nothing to lose.
   if (!crashed) disk.Crash(run.random.OneIn(2) ? CrashKind::kPowerCut : CrashKind::kKill);
 }
@@ -100,6 +113,7 @@ void PlayCrashRecovery(Run& run) {
   options.ledger.accounts = 2 + run.random.Below(10);
   options.ledger.client_count = 1 + run.random.Below(6);
   options.ledger.rows_max = 1 + run.random.Below(4);
+  options.compound = run.random.OneIn(2);
   PlayCrashes(run, options, DiskFaults{});
 }
 
@@ -146,6 +160,7 @@ bool PlayDamagedLife(Run& run, io::Runtime& runtime, SimDisk& disk, Ledger& ledg
   auto opened = txn::Store::Open(runtime, kDirectory, DrawStoreOptions(run, {}), nullptr);
   if (!opened.ok()) {
     if (!crashed) run.Fail("the store does not start: " + opened.status().ToString());
+    disk.on_operation = nullptr;
     return false;
   }
   if (ledger.SetUp(**opened).ok()) {

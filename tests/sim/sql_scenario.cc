@@ -155,6 +155,7 @@ void PlaySql(Run& run) {
       auto opened = db::Database::Open(runtime, kDirectory, options, nullptr);
       if (!opened.ok()) {
         if (!crashed) return run.Fail("the database does not start: " + opened.status().ToString());
+        disk.on_operation = nullptr;
         continue;
       }
       ledger.CheckRecovered(**opened);
