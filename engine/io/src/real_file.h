@@ -13,7 +13,7 @@ struct RuntimeCore;
 class RealFile final : public File {
  public:
   // Takes `fd` over.
-  RealFile(RuntimeCore& core, std::string path, int fd, bool direct);
+  RealFile(RuntimeCore& core, std::string path, int fd, bool direct, bool data_sync);
   ~RealFile() override;
   Result<size_t> ReadAt(uint64_t offset, std::span<char> into) override;
   Status WriteAt(uint64_t offset, std::span<const char> bytes) override;
@@ -35,6 +35,7 @@ class RealFile final : public File {
   const std::string path_;
   const int fd_;
   const bool direct_;
+  const bool data_sync_;
 };
 
 }  // namespace sisal::io

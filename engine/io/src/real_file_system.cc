@@ -102,7 +102,7 @@ Result<std::unique_ptr<File>> RealFileSystem::Open(const std::string& path, cons
     }
   });
   if (fd < 0) return FileError("open", path, -fd);
-  return std::unique_ptr<File>(std::make_unique<RealFile>(core_, path, fd, direct));
+  return std::unique_ptr<File>(std::make_unique<RealFile>(core_, path, fd, direct, options.data_sync));
 }
 
 Status RealFileSystem::Rename(const std::string& from, const std::string& to) {
