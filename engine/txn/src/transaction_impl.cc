@@ -6,6 +6,7 @@
 #include "commit_writer.h"
 #include "cursor.h"
 #include "sisal/base/check.h"
+#include "sisal/base/simulation.h"
 
 namespace sisal::txn {
 namespace {
@@ -53,6 +54,7 @@ Status TransactionImpl::CheckInterrupt() const {
 Status TransactionImpl::TakeSnapshot() {
   SISAL_CHECK(state_ == State::kOpen);
   Timestamp taken;
+  SISAL_SIM_POINT();
   if (options_.read_only) {
     taken = core_.snapshots.Acquire(owner_.id, [this] { return core_.Floor(); });
   } else {
@@ -85,10 +87,13 @@ TreePtr TransactionImpl::FindTree(TreeId id) {
 Result<std::optional<std::string_view>> TransactionImpl::Get(TreeId id, std::string_view key, Arena& arena) {
   SISAL_CHECK(state_ == State::kOpen && snapshot_.has_value());
   if (const WriteSet::Value* own = writes_.FindHeld(id, key)) return *own;
+  const Timestamp snapshot =
+      SISAL_PLANTED(kSnapshotAdvances) ? std::max(*snapshot_, core_.horizon.applied()) : *snapshot_;
   const TreePtr tree = FindTree(id);
   btree::Entry entry;
-  if (tree == nullptr || !tree->tree->Get(key, *snapshot_, arena, entry)) return std::optional<std::string_view>();
-  if (entry.begin > *snapshot_) return core_.versions.Find(id, key, *snapshot_, arena);
+  if (tree == nullptr || !tree->tree->Get(key, snapshot, arena, entry)) return std::optional<std::string_view>();
+  SISAL_SIM_POINT();
+  if (entry.begin > snapshot) return core_.versions.Find(id, key, snapshot, arena);
   if (entry.tombstone) return std::optional<std::string_view>();
   return std::optional(entry.value);
 }
@@ -134,10 +139,11 @@ Status TransactionImpl::Lock(TreeId tree_id, std::string_view key, LockMode mode
     case IntentResult::kCancelled:
       return InterruptError(io::WaitResult::kCancelled);
   }
+  SISAL_SIM_POINT();
   if (const TreePtr tree = FindTree(tree_id)) {
     const Timestamp newest = tree->tree->Begin(key).value_or(Timestamp());
     newest_granted_ = std::max(newest_granted_, newest);
-    if (conflict == Conflict::kCheck && snapshot_ && newest > *snapshot_) {
+    if (conflict == Conflict::kCheck && snapshot_ && newest > *snapshot_ && !SISAL_PLANTED(kFirstCommitterUnchecked)) {
       core_.conflicts.fetch_add(1, std::memory_order_relaxed);
       return Error("40001", kConflictMessage);
     }
@@ -222,13 +228,20 @@ Result<CommitResult> TransactionImpl::Commit(const CommitOptions& options) {
   ApplyAndEnd(position, options);
 
   const Status logged = AwaitLogged(position, durability);
-  core_.horizon.Wait(position);     // else the client's next read could miss this commit
+  // Else the client's next read could miss this commit.
+  if (!SISAL_PLANTED(kAckBeforeApplied)) core_.horizon.Wait(position);
   if (!logged.ok()) return logged;  // 08007, or 58030 if the log had failed before this record
   return CommitResult{position};
 }
 
 void TransactionImpl::ApplyAndEnd(Timestamp position, const CommitOptions& options) noexcept {
+  SISAL_SIM_POINT();
+  if (SISAL_PLANTED(kIntentsReleasedEarly)) {
+    core_.intents.ReleaseAll(owner_);
+    SISAL_SIM_POINT();
+  }
   core_.Apply(writes_, position);
+  SISAL_SIM_POINT();
   if (options.on_apply) options.on_apply(position);
   core_.horizon.Applied(position);
   End();  // the intents go now: who waits for them reads what was applied, and its record lies behind ours in the log
