@@ -73,8 +73,8 @@ int64_t RealFile::WriteSome(uint64_t offset, std::span<const char> bytes) {
   const auto size = static_cast<unsigned>(std::min(bytes.size(), kTransferBytesMax));
   LoopImpl* const loop = LoopWithRing();
   if (CurrentLoopImpl() != nullptr) CurrentLoopImpl()->counters().writes.Add(1);
-  // An asynchronous O_DSYNC write is finished by a work queue of the kernel's, which on a busy machine comes late: 2 to 5
-  // ms instead of 0.1 were measured. Ours is finished by the thread that made it.
+  // An asynchronous O_DSYNC write is finished by a work queue of the kernel's, which on a busy machine comes late: 2 to
+  // 5 ms instead of 0.1 were measured. Ours is finished by the thread that made it.
   if (loop == nullptr || data_sync_) {
     return RunOnPool(core_, [&] { return ::pwrite(fd_, bytes.data(), size, static_cast<off_t>(offset)); });
   }
