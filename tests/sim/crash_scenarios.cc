@@ -20,11 +20,13 @@ struct CrashOptions {
   uint64_t operations_max = 200;  // a round's crash comes within so many operations of the disk
   uint64_t segment_bytes = 1 << 20;
   bool compound = false;  // the disk may fail too
+  uint64_t transaction_bytes_max = 1 << 30;
 };
 
 txn::StoreOptions DrawStoreOptions(Run& run, const CrashOptions& options) {
   txn::StoreOptions store;
   store.log.segment_bytes = options.segment_bytes;
+  store.transaction_bytes_max = options.transaction_bytes_max;
   store.log.durability = options.ledger.durability;
   store.log.write_method = static_cast<wal::WriteMethod>(run.random.Below(4));
   return store;
@@ -138,9 +140,12 @@ void PlayBigTransactions(Run& run) {
   options.operations_max = 160;
   options.ledger.accounts = 8;
   options.ledger.client_count = 3;
-  options.ledger.transfers_per_client = 3;
-  options.ledger.padding_bytes_max = 60'000;
-  options.ledger.rows_max = 16;
+  options.ledger.transfers_per_client = 2;
+  options.ledger.padding_bytes_min = 20'000;
+  options.ledger.padding_bytes_max = 80'000;
+  options.ledger.rows_max = 20;
+  // Memory for a part of them only: the others get 54000, and leave nothing.
+  if (run.random.OneIn(4)) options.transaction_bytes_max = 300'000;
   PlayCrashes(run, options, DiskFaults{});
 }
 

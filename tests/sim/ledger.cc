@@ -99,7 +99,8 @@ void Ledger::RunClient(txn::Store& store, uint64_t) {
     transfer.from = run_.random.Below(options_.accounts);
     transfer.to = (transfer.from + 1 + run_.random.Below(options_.accounts - 1)) % options_.accounts;
     transfer.amount = 1 + run_.random.Below(100);
-    transfer.padding_bytes = run_.random.Below(options_.padding_bytes_max + 1);
+    transfer.padding_bytes =
+        options_.padding_bytes_min + run_.random.Below(options_.padding_bytes_max - options_.padding_bytes_min + 1);
     transfer.rows = 1 + run_.random.Below(options_.rows_max);
     const Status status = TryTransfer(store, id, transfer);
     const std::string_view code = status.sqlstate();
@@ -112,7 +113,7 @@ void Ledger::RunClient(txn::Store& store, uint64_t) {
       if (++faults >= options_.faults_until_stop) return;
     } else {
       transfer.outcome = Outcome::kRefused;
-      if (code == "40001" || code == "40P01") {
+      if (code == "40001" || code == "40P01" || code == "54000") {
         ++counts.conflicts;
       } else if (code == "53100") {
         ++counts.no_space;

@@ -22,6 +22,7 @@ struct LedgerOptions {
   uint64_t accounts = 6;
   uint64_t client_count = 4;
   uint64_t transfers_per_client = 12;
+  uint64_t padding_bytes_min = 0;
   uint64_t padding_bytes_max = 600;  // of a transfer's row
   uint64_t rows_max = 1;             // rows of a transfer, each with such a padding
   uint64_t faults_until_stop = 1;    // a client stops after so many errors of the log
