@@ -12,7 +12,9 @@
 #include <thread>
 
 #include "bench_support.h"
+#include "sisal/io/epoch.h"
 #include "sisal/io/file.h"
+#include "sisal/io/latch.h"
 #include "sisal/io/runtime.h"
 #include "sisal/io/sync.h"
 #include "sisal/io/time.h"
@@ -118,6 +120,44 @@ void MeasureWake(Runtime& runtime, const Settings& settings, std::string_view na
   samples.Print(name, "us");
 }
 
+// `call` alone on one fiber: nobody else wants the latch or moves the epoch.
+template <typename Call>
+void MeasureUncontended(Runtime& runtime, const Settings& settings, std::string_view name, const Call& call) {
+  constexpr int kBatch = 10'000;
+  Samples samples;
+  RunOn(runtime, 0, [&] {
+    for (int i = 0; i < settings.samples(); ++i) {
+      const Instant begin = Now();
+      for (int j = 0; j < kBatch; ++j) {
+        call();
+        asm volatile("" ::: "memory");  // the compiler must not merge calls
+      }
+      samples.Add(Nanoseconds(Now() - begin) / kBatch);
+    }
+  });
+  samples.Print(name, "ns");
+}
+
+void MeasureLatches(Runtime& runtime, const Settings& settings) {
+  Latch latch;
+  MeasureUncontended(runtime, settings, "latch: optimistic read + validate", [&] {
+    const std::optional<LatchVersion> version = latch.TryRead();
+    asm volatile("" ::: "memory");
+    SISAL_CHECK(version && latch.Validate(*version));
+  });
+  MeasureUncontended(runtime, settings, "latch: shared lock + unlock", [&] {
+    latch.LockShared();
+    latch.UnlockShared();
+  });
+  MeasureUncontended(runtime, settings, "latch: exclusive lock + unlock", [&] {
+    latch.LockExclusive();
+    latch.UnlockExclusive();
+  });
+  Epoch epochs(8);
+  MeasureUncontended(runtime, settings, "epoch: section", [&] { const EpochSection section(epochs, 0); });
+  MeasureUncontended(runtime, settings, "epoch: bump of 8 idle slots", [&] { static_cast<void>(epochs.Bump()); });
+}
+
 void MeasureSpawn(Runtime& runtime, const Settings& settings) {
   constexpr int kBatch = 500;
   Samples samples;
@@ -210,6 +250,7 @@ int Main(const Settings& settings) {
   bench::PrintMachine("io_bench", std::string("2 loops, backend ") +
                                       (runtime.backend() == Backend::kIoUring ? "io_uring" : "thread pool") +
                                       (settings.quick ? ", quick" : ""));
+  MeasureLatches(runtime, settings);
   MeasureYield(runtime, settings);
   MeasureWake(runtime, settings, "park + wake on one loop, one way", 0, 0, 1000, Duration::zero());
   MeasureWake(runtime, settings, "cross-loop wake, one way, awake (goal 3 us)", 0, 1, 100, Duration::zero());
