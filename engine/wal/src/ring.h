@@ -11,10 +11,10 @@
 //
 // Concurrency: TryPromise, GiveBack, Append by anybody; the methods of the flusher by one fiber at a time. No method
 //              suspends.
+// Policy:      io/concurrency.h; the methods' bodies are in ring_impl.h, for the test of all interleavings.
 // Invariant:   tail <= completed <= next <= promised <= min(prepared end, tail + ring bytes)
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,7 +23,7 @@
 
 #include "format.h"
 #include "sisal/base/ids.h"
-#include "sisal/io/sync.h"
+#include "sisal/io/concurrency.h"
 #include "sisal/wal/log.h"
 
 namespace sisal::wal {
@@ -35,12 +35,16 @@ struct RingGeometry {
   uint64_t open_salt = 0;
 };
 
-class LogRing {
+template <typename Policy = io::RealConcurrency>
+class BasicLogRing {
+  template <typename T>
+  using Atomic = typename Policy::template Atomic<T>;
+
  public:
-  explicit LogRing(const RingGeometry& geometry);
-  ~LogRing();
-  LogRing(const LogRing&) = delete;
-  LogRing& operator=(const LogRing&) = delete;
+  explicit BasicLogRing(const RingGeometry& geometry);
+  ~BasicLogRing();
+  BasicLogRing(const BasicLogRing&) = delete;
+  BasicLogRing& operator=(const BasicLogRing&) = delete;
 
   uint64_t payload_bytes_max() const;
 
@@ -78,14 +82,17 @@ class LogRing {
   const RingGeometry geometry_;
   char* bytes_ = nullptr;  // [ring_bytes], aligned to a page
   // links_[Place(start) / kRecordAlignment]: 0, or units of kRecordAlignment in the record << 1 | is_pad.
-  std::unique_ptr<std::atomic<uint32_t>[]> links_;
+  std::unique_ptr<Atomic<uint32_t>[]> links_;
 
-  alignas(64) std::atomic<uint64_t> promised_;
-  alignas(64) std::atomic<uint64_t> next_;
-  alignas(64) std::atomic<uint64_t> tail_;
-  std::atomic<uint64_t> prepared_end_;
-  uint64_t completed_;                     // the flusher's
-  alignas(64) io::SpinLatch order_latch_;  // held from a reservation to the end of its on_reserved
+  alignas(64) Atomic<uint64_t> promised_;
+  alignas(64) Atomic<uint64_t> next_;
+  alignas(64) Atomic<uint64_t> tail_;
+  Atomic<uint64_t> prepared_end_;
+  uint64_t completed_;                              // the flusher's
+  alignas(64) typename Policy::Latch order_latch_;  // held from a reservation to the end of its on_reserved
 };
+
+using LogRing = BasicLogRing<>;
+extern template class BasicLogRing<io::RealConcurrency>;  // ring.cc
 
 }  // namespace sisal::wal
