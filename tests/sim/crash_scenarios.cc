@@ -58,7 +58,7 @@ void RunClients(Run& run, io::Runtime& runtime, txn::Store& store, Ledger& ledge
   }
   Crew crew(runtime);
   for (uint64_t client = 0; client < ledger.options().client_count; ++client) {
-    crew.Add("client", [&, client] { ledger.RunClient(store, client); });
+    crew.Add("client", [&] { ledger.RunClient(store); });
   }
   crew.WaitForAll();
 }
@@ -171,7 +171,7 @@ bool PlayDamagedLife(Run& run, io::Runtime& runtime, SimDisk& disk, Ledger& ledg
   if (ledger.SetUp(**opened).ok()) {
     Crew crew(runtime);
     for (uint64_t client = 0; client < ledger.options().client_count; ++client) {
-      crew.Add("client", [&, client] { ledger.RunClient(**opened, client); });
+      crew.Add("client", [&] { ledger.RunClient(**opened); });
     }
     crew.WaitForAll();
   }

@@ -33,7 +33,7 @@ Status TryWrite(txn::Store& store) {
 void RunClients(io::Runtime& runtime, Ledger& ledger, txn::Store& store) {
   Crew crew(runtime);
   for (uint64_t client = 0; client < ledger.options().client_count; ++client) {
-    crew.Add("client", [&, client] { ledger.RunClient(store, client); });
+    crew.Add("client", [&] { ledger.RunClient(store); });
   }
   crew.WaitForAll();
 }

@@ -91,9 +91,9 @@ Status Ledger::TryTransfer(txn::Store& store, uint64_t id, Transfer& transfer) {
   return Status();
 }
 
-void Ledger::RunClient(txn::Store& store, uint64_t) {
+void Ledger::RunClient(txn::Store& store) {
   uint64_t faults = 0;
-  for (uint64_t i = 0; i < options_.transfers_per_client && !stop; ++i) {
+  for (uint64_t i = 0; i < options_.transfers_per_client; ++i) {
     const uint64_t id = next_id_++;
     Transfer& transfer = transfers_[id];
     transfer.from = run_.random.Below(options_.accounts);

@@ -51,8 +51,8 @@ class Ledger {
 
   // Makes the accounts, if they are not there. Suspends.
   Status SetUp(txn::Store& store);
-  // A client's life: until it has made its transfers, or meets errors of the log, or `stop`. Suspends.
-  void RunClient(txn::Store& store, uint64_t client);
+  // A client's life: until it has made its transfers, or meets errors of the log. Suspends.
+  void RunClient(txn::Store& store);
   // Reads all in one snapshot and holds it against the books, while clients work. Suspends.
   void Audit(txn::Store& store);
   // After a start: the store's contents become the truth. Suspends.
@@ -61,7 +61,6 @@ class Ledger {
   // After a start from a damaged disk: what is there is whole and was written, however much is lost. Suspends.
   void CheckDamaged(txn::Store& store);
 
-  bool stop = false;
   Counts counts;
   const LedgerOptions& options() const { return options_; }
 

@@ -31,7 +31,6 @@ class Run {
   std::string violation;
   uint64_t trace_hash = 0;
   uint64_t switch_count = 0;
-  bool verbose = false;
   // Called when the run is stuck; does not return.
   std::function<void(const std::string&)> on_stuck;
 };

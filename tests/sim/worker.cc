@@ -46,7 +46,6 @@ void Answer(int socket, uint64_t trace_hash, const std::string& violation) {
   while (::read(socket, &order, sizeof(order)) == sizeof(order)) {
     SetPlant(plant);
     Run run(order.seed);
-    run.verbose = verbose;
     run.on_stuck = [&](const std::string& report) {
       Answer(socket, 0, run.failed() ? run.violation : "stuck: " + report);
       ::_exit(0);
