@@ -103,6 +103,16 @@ void CollectLoops(ServerState& state, Collector& out) {
   each("reads_total", "File reads.", MetricType::Counter, [](const S& s) { return s.reads; });
   each("writes_total", "File writes.", MetricType::Counter, [](const S& s) { return s.writes; });
   each("syncs_total", "File syncs.", MetricType::Counter, [](const S& s) { return s.syncs; });
+  MetricFamily& wakes =
+      out.Family("sisal_loop_wake_latency_seconds",
+                 "From another thread's wake to the fiber's run. The sum takes each at its bucket's upper bound.",
+                 MetricType::Histogram);
+  for (size_t i = 0; i < loops.size(); ++i) {
+    const auto& pow2 = loops[i].wake_latency_us_pow2;
+    double sum = 0;
+    for (size_t b = 0; b < std::size(pow2); ++b) sum += static_cast<double>(pow2[b]) * static_cast<double>(1u << b);
+    Collector::AddHistogram(wakes, {{"loop", std::to_string(i)}}, pow2, sum * kMicrosecond, kMicrosecond);
+  }
 }
 
 void CollectRpcs(ServerState& state, Collector& out) {
@@ -131,6 +141,8 @@ void CollectLog(const wal::LogStats& log, Collector& out) {
   out.Counter("sisal_wal_syncs_total", "Syncs of the log.", log.syncs);
   out.Counter("sisal_wal_commits_synced_total", "Records made durable.", log.commits_synced);
   out.Gauge("sisal_wal_waiters", "Commits that wait for a sync.", static_cast<double>(log.waiters));
+  out.Gauge("sisal_wal_segments_ahead", "Log files prepared and not yet written to.",
+            static_cast<double>(log.segments_ahead));
   out.Gauge("sisal_wal_segments", "Log files.", static_cast<double>(log.segments_live));
   out.Gauge("sisal_wal_bytes", "Size of the log.", static_cast<double>(log.bytes_live));
   out.Gauge("sisal_wal_write_method_info", "How the log is written, as calibrated.", 1, {{"method", log.write_method}});
