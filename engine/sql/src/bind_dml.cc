@@ -71,43 +71,41 @@ Result<std::vector<Assignment>> Binder::BindAssignments(Scope& scope, const cata
 Status Binder::BindUpdate(const PgQuery__UpdateStmt& node) {
   statement_.kind = StatementKind::kUpdate;
   statement_.command = "UPDATE";
-  statement_.read_only = false;
-  SISAL_ASSIGN_OR_RETURN(const CommonTable* common_tables, BindWith(node.with_clause, nullptr, nullptr));
-  Frame frame;
-  Scope scope;
-  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, OpenWriteScope(*node.relation, common_tables, frame, scope));
-  SISAL_ASSIGN_OR_RETURN(const std::unique_ptr<FromTree> tree,
-                         BindWriteFrom(scope, NodeList(node.from_clause, node.n_from_clause)));
-  scope.clause = Clause::kUpdateSet;
-  Plan* update = NewPlan(PlanKind::kUpdate);
-  update->table = table;
-  SISAL_ASSIGN_OR_RETURN(update->assignments,
-                         BindAssignments(scope, table, NodeList(node.target_list, node.n_target_list)));
-  SISAL_ASSIGN_OR_RETURN(Plan * input, PlanWriteInput(scope, tree.get(), node.where_clause, update->assignments));
-  update->inputs = {input};
-  SISAL_RETURN_IF_ERROR(BindReturning(scope, NodeList(node.returning_list, node.n_returning_list), *update));
-  SISAL_RETURN_IF_ERROR(CheckUnusedCommonTables(common_tables, nullptr, &frame));
-  statement_.plan = update;
-  return Status();
+  return BindRowWrite(PlanKind::kUpdate, {.relation = *node.relation,
+                                          .with = node.with_clause,
+                                          .assignments = NodeList(node.target_list, node.n_target_list),
+                                          .from = NodeList(node.from_clause, node.n_from_clause),
+                                          .where = node.where_clause,
+                                          .returning = NodeList(node.returning_list, node.n_returning_list)});
 }
 
 Status Binder::BindDelete(const PgQuery__DeleteStmt& node) {
   statement_.kind = StatementKind::kDelete;
   statement_.command = "DELETE";
+  return BindRowWrite(PlanKind::kDelete, {.relation = *node.relation,
+                                          .with = node.with_clause,
+                                          .assignments = {},
+                                          .from = NodeList(node.using_clause, node.n_using_clause),
+                                          .where = node.where_clause,
+                                          .returning = NodeList(node.returning_list, node.n_returning_list)});
+}
+
+Status Binder::BindRowWrite(PlanKind kind, const RowWrite& clauses) {
   statement_.read_only = false;
-  SISAL_ASSIGN_OR_RETURN(const CommonTable* common_tables, BindWith(node.with_clause, nullptr, nullptr));
+  SISAL_ASSIGN_OR_RETURN(const CommonTable* common_tables, BindWith(clauses.with, nullptr, nullptr));
   Frame frame;
   Scope scope;
-  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, OpenWriteScope(*node.relation, common_tables, frame, scope));
-  SISAL_ASSIGN_OR_RETURN(const std::unique_ptr<FromTree> tree,
-                         BindWriteFrom(scope, NodeList(node.using_clause, node.n_using_clause)));
-  Plan* removal = NewPlan(PlanKind::kDelete);
-  removal->table = table;
-  SISAL_ASSIGN_OR_RETURN(Plan * input, PlanWriteInput(scope, tree.get(), node.where_clause, removal->assignments));
-  removal->inputs = {input};
-  SISAL_RETURN_IF_ERROR(BindReturning(scope, NodeList(node.returning_list, node.n_returning_list), *removal));
+  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, OpenWriteScope(clauses.relation, common_tables, frame, scope));
+  SISAL_ASSIGN_OR_RETURN(const std::unique_ptr<FromTree> tree, BindWriteFrom(scope, clauses.from));
+  Plan* write = NewPlan(kind);
+  write->table = table;
+  scope.clause = Clause::kUpdateSet;
+  SISAL_ASSIGN_OR_RETURN(write->assignments, BindAssignments(scope, table, clauses.assignments));
+  SISAL_ASSIGN_OR_RETURN(Plan * input, PlanWriteInput(scope, tree.get(), clauses.where, write->assignments));
+  write->inputs = {input};
+  SISAL_RETURN_IF_ERROR(BindReturning(scope, clauses.returning, *write));
   SISAL_RETURN_IF_ERROR(CheckUnusedCommonTables(common_tables, nullptr, &frame));
-  statement_.plan = removal;
+  statement_.plan = write;
   return Status();
 }
 

@@ -61,15 +61,7 @@ Status Binder::BindCreateIndex(const PgQuery__IndexStmt& node) {
   return Status();
 }
 
-namespace {
-
-struct QualifiedName {
-  std::string schema;  // empty: by the search path
-  std::string name;
-  std::string text;
-};
-
-QualifiedName NameOf(const Node* object) {
+Binder::QualifiedName Binder::NameOf(const Node* object) {
   const NodeList parts(object->list->items, object->list->n_items);
   QualifiedName name;
   name.name = LastName(parts);
@@ -78,8 +70,6 @@ QualifiedName NameOf(const Node* object) {
   return name;
 }
 
-}  // namespace
-
 Status Binder::BindDrop(const PgQuery__DropStmt& node) {
   if (node.concurrent) return NotSupported(-1, "DROP INDEX CONCURRENTLY");
   if (node.remove_type == PG_QUERY__OBJECT_TYPE__OBJECT_TABLE) return BindDropTable(node);
@@ -87,28 +77,33 @@ Status Binder::BindDrop(const PgQuery__DropStmt& node) {
   return NotSupported(-1, "DROP of this kind of object");
 }
 
+Result<catalog::TablePtr> Binder::FindDropped(const QualifiedName& name, bool is_index, bool missing_ok) {
+  const auto find = [&](const std::string& schema, bool index) {
+    return index ? context_.root->FindTableOfIndex(schema, name.name) : context_.root->FindTable(schema, name.name);
+  };
+  const std::span<const std::string> path = name.schema.empty() ? context_.search_path : std::span(&name.schema, 1);
+  for (const std::string& schema : path) {
+    if (catalog::TablePtr table = find(schema, is_index); table != nullptr) {
+      UseTable(table);
+      return table;
+    }
+    if (find(schema, !is_index) == nullptr) continue;
+    return Error("42809", "\"" + name.name + "\" is not " + (is_index ? "an index" : "a table"))
+        .WithHint(is_index ? "Use DROP TABLE to remove a table." : "Use DROP INDEX to remove an index.");
+  }
+  if (!missing_ok) {
+    return Error(is_index ? "42704" : "42P01", (is_index ? "index \"" : "table \"") + name.text + "\" does not exist");
+  }
+  statement_.drop.missing.push_back(name.text);
+  return catalog::TablePtr();
+}
+
 Status Binder::BindDropTable(const PgQuery__DropStmt& node) {
   UtilityCommand(StatementKind::kDropTable, "DROP TABLE");
   statement_.depends_on_catalog = true;
   for (const Node* object : NodeList(node.objects, node.n_objects)) {
-    const QualifiedName name = NameOf(object);
-    std::vector<std::string> schemas = context_.search_path;
-    if (!name.schema.empty()) schemas = {name.schema};
-    catalog::TablePtr table;
-    for (const std::string& schema : schemas) {
-      if (table == nullptr) table = context_.root->FindTable(schema, name.name);
-      if (table == nullptr && context_.root->FindTableOfIndex(schema, name.name) != nullptr) {
-        return Error("42809", "\"" + name.name + "\" is not a table").WithHint("Use DROP INDEX to remove an index.");
-      }
-    }
-    if (table == nullptr) {
-      if (!node.missing_ok) return Error("42P01", "table \"" + name.text + "\" does not exist");
-      statement_.drop.missing.push_back(name.text);
-      continue;
-    }
-    auto& tables = statement_.drop.tables;
-    if (std::find(tables.begin(), tables.end(), table) == tables.end()) tables.push_back(table);
-    UseTable(table);
+    SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindDropped(NameOf(object), false, node.missing_ok));
+    if (table != nullptr) AddDropped(table);
   }
   return Status();
 }
@@ -118,20 +113,8 @@ Status Binder::BindDropIndex(const PgQuery__DropStmt& node) {
   statement_.depends_on_catalog = true;
   for (const Node* object : NodeList(node.objects, node.n_objects)) {
     const QualifiedName name = NameOf(object);
-    std::vector<std::string> schemas = context_.search_path;
-    if (!name.schema.empty()) schemas = {name.schema};
-    catalog::TablePtr table;
-    for (const std::string& schema : schemas) {
-      if (table == nullptr) table = context_.root->FindTableOfIndex(schema, name.name);
-      if (table == nullptr && context_.root->FindTable(schema, name.name) != nullptr) {
-        return Error("42809", "\"" + name.name + "\" is not an index").WithHint("Use DROP TABLE to remove a table.");
-      }
-    }
-    if (table == nullptr) {
-      if (!node.missing_ok) return Error("42704", "index \"" + name.text + "\" does not exist");
-      statement_.drop.missing.push_back(name.text);
-      continue;
-    }
+    SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindDropped(name, true, node.missing_ok));
+    if (table == nullptr) continue;
     const auto index = std::find_if(table->indexes.begin(), table->indexes.end(),
                                     [&](const catalog::Index& other) { return other.name == name.name; });
     if (index == table->indexes.end() || index->is_constraint) {
@@ -143,9 +126,13 @@ Status Binder::BindDropIndex(const PgQuery__DropStmt& node) {
     if (std::find(names.begin(), names.end(), name.name) != names.end()) continue;
     names.push_back(name.name);
     statement_.drop.tables.push_back(table);
-    UseTable(table);
   }
   return Status();
+}
+
+void Binder::AddDropped(const catalog::TablePtr& table) {
+  auto& tables = statement_.drop.tables;
+  if (std::find(tables.begin(), tables.end(), table) == tables.end()) tables.push_back(table);
 }
 
 Status Binder::BindTruncate(const PgQuery__TruncateStmt& node) {
@@ -153,8 +140,7 @@ Status Binder::BindTruncate(const PgQuery__TruncateStmt& node) {
   statement_.depends_on_catalog = true;
   for (const Node* relation : NodeList(node.relations, node.n_relations)) {
     SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindWritableTable(*relation->range_var));
-    auto& tables = statement_.drop.tables;
-    if (std::find(tables.begin(), tables.end(), table) == tables.end()) tables.push_back(table);
+    AddDropped(table);
   }
   return Status();
 }

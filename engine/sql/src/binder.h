@@ -289,6 +289,15 @@ class Binder {
   Result<std::optional<uint32_t>> ConflictTarget(const PgQuery__InferClause* infer, const catalog::Table& table);
   Status BindUpdate(const PgQuery__UpdateStmt& node);
   Status BindDelete(const PgQuery__DeleteStmt& node);
+  struct RowWrite {  // the clauses of UPDATE or DELETE
+    const PgQuery__RangeVar& relation;
+    const PgQuery__WithClause* with;
+    NodeList assignments;  // none: DELETE
+    NodeList from;         // or USING
+    const Node* where;
+    NodeList returning;
+  };
+  Status BindRowWrite(PlanKind kind, const RowWrite& clauses);
   Result<Plan*> PlanWriteInput(Scope& scope, FromTree* tree, const Node* where, std::vector<Assignment>& assignments);
   Result<std::unique_ptr<FromTree>> BindWriteFrom(Scope& scope, NodeList from);
   Result<std::vector<Assignment>> BindAssignments(Scope& scope, const catalog::TablePtr& table, NodeList targets);
@@ -313,6 +322,15 @@ class Binder {
                          std::string_view label, const std::vector<std::string>& taken) const;
   Status BindCreateIndex(const PgQuery__IndexStmt& node);
   Status BindDrop(const PgQuery__DropStmt& node);
+  struct QualifiedName {
+    std::string schema;  // empty: by the search path
+    std::string name;
+    std::string text;  // as the statement has it
+  };
+  static QualifiedName NameOf(const Node* object);
+  // The table, or the table of the index, that DROP names; nullptr: it is not there, which IF EXISTS has noted.
+  Result<catalog::TablePtr> FindDropped(const QualifiedName& name, bool is_index, bool missing_ok);
+  void AddDropped(const catalog::TablePtr& table);
   Status BindDropTable(const PgQuery__DropStmt& node);
   Status BindDropIndex(const PgQuery__DropStmt& node);
   Status BindTruncate(const PgQuery__TruncateStmt& node);
