@@ -28,6 +28,14 @@ grpc::Status Check(ServerProcess& server, const std::string& service, HealthChec
   return grpc::internal::BlockingUnaryCall(server.channel().get(), rpc, &context, request, &response);
 }
 
+// Returns when the server has begun to drain.
+void AwaitDrain(ServerProcess& server) {
+  HealthCheckResponse response;
+  do {
+    ASSERT_TRUE(Check(server, "sisal.v1.SqlService", response).ok());
+  } while (response.status() == HealthCheckResponse::SERVING);
+}
+
 TEST(ProcessTest, ProbesMetricsAndHealth) {
   ServerProcess server;
   ASSERT_TRUE(server.Start());
@@ -110,10 +118,7 @@ TEST(ProcessTest, TermDrainsAndMarksTheShutdown) {
   const std::string handle = Begin(server)->transaction().handle();
   ASSERT_STATE(ExecuteIn(server, handle, "INSERT INTO t VALUES (1)"), "00000");
   server.Signal(SIGTERM);
-  HealthCheckResponse response;
-  do {
-    ASSERT_TRUE(Check(server, "sisal.v1.SqlService", response).ok());
-  } while (response.status() == HealthCheckResponse::SERVING);
+  AwaitDrain(server);
   grpc::Status refused;
   do {
     refused = Begin(server).status;
@@ -138,6 +143,67 @@ TEST(ProcessTest, DrainEndsTransactionsThatDoNotFinish) {
   ASSERT_TRUE(server.Start({"--drain-ms", "200"}));
   ASSERT_STATE(Begin(server), "00000");
   EXPECT_EQ(server.Stop(), 0);
+}
+
+TEST(ProcessTest, DrainDoesNotWaitForFailedTransactions) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start());
+  ASSERT_STATE(Execute(server, "CREATE TABLE t (id int PRIMARY KEY)"), "00000");
+  const std::string good = Begin(server)->transaction().handle();
+  const std::string saved = Begin(server)->transaction().handle();
+  const std::string failed = Begin(server)->transaction().handle();
+  ASSERT_STATE(ExecuteIn(server, good, "INSERT INTO t VALUES (1)"), "00000");
+  ASSERT_STATE(ExecuteIn(server, saved, "INSERT INTO t VALUES (2)"), "00000");
+  ASSERT_STATE(ExecuteIn(server, saved, "SAVEPOINT s"), "00000");
+  ASSERT_STATE(ExecuteIn(server, saved, "SELECT 1/0"), "22012");
+  ASSERT_STATE(ExecuteIn(server, failed, "SELECT 1/0"), "22012");
+  EXPECT_EQ(GetByHandle(server, failed)->transaction().phase(), v1::TRANSACTION_PHASE_FAILED);
+  server.Signal(SIGTERM);
+  // Without an end of its own this one would be open until the grace is over, and the server gone then.
+  Answer<v1::GetTransactionResponse> known;
+  do {
+    known = GetByHandle(server, failed);
+    ASSERT_STATE(known, "00000");
+  } while (known->transaction().phase() != v1::TRANSACTION_PHASE_ROLLED_BACK);
+  EXPECT_EQ(known->cause().error().sqlstate(), "57P01");
+  EXPECT_STATE(ExecuteIn(server, failed, "SELECT 1"), "25P03");
+  EXPECT_STATE(Commit(server, failed), "25P03");
+  EXPECT_STATE(Rollback(server, failed), "00000");
+  // One that fails only now goes as well; what may still commit does.
+  EXPECT_STATE(ExecuteIn(server, saved, "ROLLBACK TO SAVEPOINT s"), "00000");
+  EXPECT_STATE(Commit(server, saved), "00000");
+  EXPECT_STATE(ExecuteIn(server, good, "SELECT 1/0"), "22012");
+  EXPECT_EQ(server.Wait(), 0);
+  ASSERT_TRUE(server.Start());
+  EXPECT_EQ(FirstInteger(Execute(server, "SELECT id FROM t").response), 2);
+}
+
+TEST(ProcessTest, ASecondSignalEndsTheGrace) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start({"--drain-ms", "600000"}));
+  ASSERT_STATE(Begin(server), "00000");
+  server.Signal(SIGTERM);
+  AwaitDrain(server);
+  server.Signal(SIGINT);
+  EXPECT_EQ(server.Wait(), 0);
+  EXPECT_THAT(server.Log(), HasSubstr("stopping at once"));
+  ASSERT_TRUE(server.Start());
+  EXPECT_THAT(server.Log(), HasSubstr("the last shutdown was in order"));
+}
+
+// An orchestrator's hook asks for the drain, then the orchestrator sends its signal.
+TEST(ProcessTest, TheSignalAfterAnAdminDrainLeavesTheGrace) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start());
+  const std::string handle = Begin(server)->transaction().handle();
+  grpc::ClientContext context;
+  v1::DrainResponse response;
+  ASSERT_TRUE(server.admin().Drain(&context, {}, &response).ok());
+  AwaitDrain(server);
+  server.Signal(SIGTERM);
+  EXPECT_STATE(Commit(server, handle), "00000");
+  EXPECT_EQ(server.Wait(), 0);
+  EXPECT_THAT(server.Log(), ::testing::Not(HasSubstr("stopping at once")));
 }
 
 TEST(ProcessTest, AdminDrainStopsTheServer) {

@@ -136,6 +136,7 @@ void TransactionTable::Release(TransactionEntry& entry) {
     const Guard guard(latch_);
     if (entry.ended) return;
     entry.running = nullptr;
+    entry.failed = entry.session->phase() == db::TransactionPhase::kFailed;
     kill_cause = entry.kill_cause;
     if (!kill_cause.has_value()) {
       entry.idle_since = clock_.Now();
@@ -167,7 +168,8 @@ Result<TransactionTable::Known> TransactionTable::Look(std::string_view handle, 
   SISAL_ASSIGN_OR_RETURN(const EntryPtr entry, Find(handle, principal));
   const Guard guard(latch_);
   if (entry->ended) return Known{entry->ending, 0};
-  return Known{{wire::Phase::kActive, std::nullopt, {}}, ExpiresInMs(*entry)};
+  const wire::Phase phase = entry->failed ? wire::Phase::kFailed : wire::Phase::kActive;
+  return Known{{phase, std::nullopt, {}}, ExpiresInMs(*entry)};
 }
 
 std::string TransactionTable::FindByKey(std::string_view principal, std::string_view key,
@@ -209,42 +211,66 @@ std::optional<Error> TransactionTable::ExpiryOf(TransactionEntry& entry, Instant
   return Error{"25P03", "it was idle for " + Milliseconds(limits_.blocking) + " while others waited for its locks"};
 }
 
-void TransactionTable::Sweep() {
+std::vector<TransactionTable::EntryPtr> TransactionTable::OpenEntries() const {
   std::vector<EntryPtr> open;
-  {
-    const Guard guard(latch_);
-    open.reserve(open_count_);
-    for (const auto& [number, entry] : entries_) {
-      if (!entry->ended) open.push_back(entry);
-    }
+  const Guard guard(latch_);
+  open.reserve(open_count_);
+  for (const auto& [number, entry] : entries_) {
+    if (!entry->ended) open.push_back(entry);
   }
-  for (const EntryPtr& entry : open) {
+  return open;
+}
+
+bool TransactionTable::TakeIdle(TransactionEntry& entry) {
+  const Guard guard(latch_);
+  if (entry.ended || entry.in_use) return false;
+  entry.in_use = true;
+  return true;
+}
+
+void TransactionTable::GiveBack(TransactionEntry& entry) {
+  const Guard guard(latch_);
+  if (!entry.queue.WakeFirst()) entry.in_use = false;
+}
+
+void TransactionTable::EndLifetime(TransactionEntry& entry, Instant now) {
+  const Guard guard(latch_);
+  if (entry.ended || !entry.in_use || now < entry.lifetime_end || entry.kill_cause.has_value()) return;
+  // The call's own error then says why; its transaction ends when it lets go.
+  entry.kill_cause = Error{"25P04", "its lifetime has passed"};
+  if (entry.running != nullptr) {
+    entry.running->Cancel(Error{"25P04", "terminating statement: the transaction's lifetime has passed"});
+  }
+  counters_.lifetime_expired.fetch_add(1, std::memory_order_relaxed);
+}
+
+void TransactionTable::Sweep() {
+  for (const EntryPtr& entry : OpenEntries()) {
     const Instant now = clock_.Now();
-    {
-      const Guard guard(latch_);
-      if (entry->ended) continue;
-      if (entry->in_use) {
-        // The call's own error then says why; its transaction ends when it lets go.
-        if (now >= entry->lifetime_end && !entry->kill_cause.has_value()) {
-          entry->kill_cause = Error{"25P04", "its lifetime has passed"};
-          if (entry->running != nullptr) {
-            entry->running->Cancel(Error{"25P04", "terminating statement: the transaction's lifetime has passed"});
-          }
-          counters_.lifetime_expired.fetch_add(1, std::memory_order_relaxed);
-        }
-        continue;
-      }
-      entry->in_use = true;  // a call that comes now waits for this short look
+    if (!TakeIdle(*entry)) {
+      EndLifetime(*entry, now);
+      continue;
     }
     std::optional<Error> cause = ExpiryOf(*entry, now);
     if (cause.has_value()) {
       EndInUse(*entry, {wire::Phase::kRolledBack, std::move(cause), {}});
-      continue;
+    } else {
+      GiveBack(*entry);
     }
-    const Guard guard(latch_);
-    if (!entry->queue.WakeFirst()) entry->in_use = false;
   }
   PurgeTombstones(clock_.Now());
+}
+
+void TransactionTable::RollbackFailed(const Error& cause) {
+  for (const EntryPtr& entry : OpenEntries()) {
+    if (!TakeIdle(*entry)) continue;
+    // A failed session keeps its engine transaction for as long as it may go back to a savepoint.
+    if (entry->session->phase() == db::TransactionPhase::kFailed && entry->session->transaction() == nullptr) {
+      EndInUse(*entry, {wire::Phase::kRolledBack, cause, {}});
+    } else {
+      GiveBack(*entry);
+    }
+  }
 }
 
 void TransactionTable::PurgeTombstones(Instant now) {

@@ -27,6 +27,7 @@ namespace sisal::sisald {
 namespace {
 
 constexpr int kExitError = 1, kExitInUse = 3;
+constexpr Duration kFarewell = std::chrono::milliseconds(100);  // for clients to hear that their connection ends
 
 sigset_t StopSignals() {
   sigset_t signals;
@@ -159,7 +160,11 @@ class Server {
   Status MakeCore();      // on a plain thread
   void Serve();           // on a fiber
   void WaitForStop();
+  // Whether a signal from outside has come after the one that began the stop. Does not wait.
+  bool ToldAgain();
   void Drain();
+  // Whether no call runs. Waits a little for those that are about to end.
+  bool IsQuiet() const;
   Status CloseDatabase();
 
   const config::Settings& settings_;
@@ -176,6 +181,7 @@ class Server {
   std::unique_ptr<rpc::GrpcServer> grpc_;
   std::unique_ptr<db::Database> database_;
   std::unique_ptr<service::Core> core_;
+  int stop_signals_ = 0;  // from outside: a drain that was asked for over gRPC is none
 };
 
 Status Server::StartHttp() {
@@ -232,30 +238,63 @@ void Server::WaitForStop() {
     if (result == io::WaitResult::kWoken && !stopping.exchange(true)) kill(getpid(), SIGTERM);
     waiter_done.Set();
   });
-  int signal = 0;
-  while (sigwait(&signals, &signal) != 0) {
+  siginfo_t info = {};
+  while (sigwaitinfo(&signals, &info) < 0) {
   }
   stopping = true;
-  LogInfo(std::string("stopping: ") + strsignal(signal));
+  const bool from_outside = info.si_pid != getpid();
+  if (from_outside) ++stop_signals_;
+  LogInfo(std::string("stopping: ") + (from_outside ? strsignal(info.si_signo) : "AdminService.Drain"));
   stop_waiting.Cancel(Error{"57P01", "the server stops"});
   runtime_.RunAndWait("drain request end", [&] { waiter_done.Wait(); });
+}
+
+bool Server::ToldAgain() {
+  const sigset_t signals = StopSignals();
+  const timespec at_once = {};
+  siginfo_t info = {};
+  while (sigtimedwait(&signals, &info, &at_once) > 0) {
+    if (info.si_pid != getpid()) ++stop_signals_;
+  }
+  return stop_signals_ > 1;
 }
 
 void Server::Drain() {
   state_.SetStage(service::Stage::kDraining);
   const Error cause{"57P01", "terminating connection due to administrator command"};
-  const Instant give_up = runtime_.clock().Now() + std::chrono::milliseconds(settings_.drain_ms);
+  Instant give_up = runtime_.clock().Now() + std::chrono::milliseconds(settings_.drain_ms);
   runtime_.RunAndWait("drain", [&] {
     health_.SetServing(false);
     core_->draining = true;
     core_->DropHeldResults();
-    // Clients finish their open transactions; new ones are refused from now on.
-    while (core_->transactions.open_count() > 0 && io::Now() < give_up) io::SleepFor(std::chrono::milliseconds(20));
+    // Clients finish their open transactions, but for those that cannot commit; new ones are refused from now on.
+    while (true) {
+      core_->transactions.RollbackFailed(cause);
+      if (core_->transactions.open_count() == 0 || io::Now() >= give_up) break;
+      if (ToldAgain()) {
+        LogInfo("stopping at once: a second signal");
+        give_up = io::Now();
+        break;
+      }
+      io::SleepFor(std::chrono::milliseconds(20));
+    }
     while (!core_->transactions.RollbackAll(cause)) io::SleepFor(std::chrono::milliseconds(20));
     health_.Stop();
   });
+  // Connections are told to end and asked to confirm that. gRPC's own clients see it within 5 s if no call of theirs
+  // runs; where no call runs at all there is nothing that could be lost by not waiting for them.
   const Duration left = give_up - runtime_.clock().Now();
-  grpc_->Shutdown(std::max(left, Duration(std::chrono::milliseconds(100))));
+  grpc_->Shutdown(IsQuiet() ? kFarewell : std::max(left, kFarewell));
+}
+
+bool Server::IsQuiet() const {
+  for (int look = 0; look < 20; ++look) {
+    uint64_t in_flight = 0;
+    for (const service::RpcStats::Numbers& method : stats_.Read()) in_flight += method.in_flight;
+    if (in_flight == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return false;
 }
 
 Status Server::CloseDatabase() {

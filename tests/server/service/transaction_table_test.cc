@@ -31,7 +31,9 @@ class FakeSession final : public db::Session {
   ~FakeSession() override { --alive_; }
   Status SetSetting(std::string_view, std::string_view) override { return Unused(); }
   const type::TextSettings& text_settings() const override { return text_; }
-  db::TransactionPhase phase() const override { return db::TransactionPhase::kActive; }
+  db::TransactionPhase phase() const override {
+    return failed ? db::TransactionPhase::kFailed : db::TransactionPhase::kActive;
+  }
   txn::Transaction* transaction() override { return nullptr; }
   Status Begin(const db::BeginOptions&) override { return Unused(); }
   Result<Timestamp> Commit(const db::CallOptions&) override { return Unused(); }
@@ -48,6 +50,7 @@ class FakeSession final : public db::Session {
   Status StoreOutcome(std::string_view, std::string_view, std::string_view, std::string_view) override {
     return Unused();
   }
+  bool failed = false;
 
  private:
   static Error Unused() { return Error{"XX000", "not part of this test"}; }
@@ -75,6 +78,11 @@ class TransactionTableTest : public ::testing::Test {
     auto lease = table.Create(session, std::move(options), nullptr);
     EXPECT_OK(lease);
     return (*lease)->handle;
+  }
+  // A call that leaves it failed; a FakeSession has no savepoint.
+  void Fail(const std::string& handle) {
+    ASSERT_OK_AND_ASSIGN(auto lease, Acquire(handle));
+    static_cast<FakeSession&>(*lease->session).failed = true;
   }
   Result<TransactionTable::Lease> Acquire(const std::string& handle) { return table.Acquire(handle, "", {}); }
 
@@ -210,6 +218,30 @@ TEST_F(TransactionTableTest, RollbackAllEndsIdleOnesAndCancelsTheRest) {
   }
   EXPECT_TRUE(table.RollbackAll(Error{"57P01", "stop"}));
   EXPECT_EQ(alive, 0);
+}
+
+TEST_F(TransactionTableTest, RollbackFailedLeavesThoseThatMayCommit) {
+  const std::string good = Create(), failed = Create(), busy = Create();
+  Fail(failed);
+  ASSERT_OK_AND_ASSIGN(auto lease, Acquire(busy));
+  static_cast<FakeSession&>(*lease->session).failed = true;
+  table.RollbackFailed(Error{"57P01", "stop"});
+  EXPECT_SQLSTATE(Acquire(failed), "25P03");
+  EXPECT_OK(Acquire(good));
+  EXPECT_EQ(table.open_count(), 2u) << "a call still uses the third";
+  lease = {};
+  table.RollbackFailed(Error{"57P01", "stop"});
+  EXPECT_SQLSTATE(Acquire(busy), "25P03");
+  EXPECT_EQ(alive, 1);
+}
+
+TEST_F(TransactionTableTest, LookTellsOfAFailedOne) {
+  const std::string handle = Create();
+  ASSERT_OK_AND_ASSIGN(const auto good, table.Look(handle, ""));
+  EXPECT_EQ(good.ending.phase, wire::Phase::kActive);
+  Fail(handle);
+  ASSERT_OK_AND_ASSIGN(const auto failed, table.Look(handle, ""));
+  EXPECT_EQ(failed.ending.phase, wire::Phase::kFailed);
 }
 
 // Calls that race on one handle run one after another, in the order of their arrival.

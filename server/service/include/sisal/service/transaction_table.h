@@ -4,7 +4,8 @@
 //   in use     --Lease dies-->          idle                     the idle lease begins anew
 //   idle       --Acquire-->             in use                   calls that race queue in the order of their arrival
 //   in use     --End-->                 ended                    by COMMIT, ROLLBACK, or an error that ended it
-//   idle       --Sweep, RollbackAll-->  ended                    expired, killed, or the server stops
+//   idle       --Sweep-->               ended                    expired or killed
+//   idle       --RollbackFailed, RollbackAll-->  ended           the server stops
 //   ended      --10 minutes-->          (none)
 //
 // Concurrency: thread-safe. The session of an entry belongs to whoever holds the Lease.
@@ -69,6 +70,7 @@ struct TransactionEntry {
 
   // Guarded by the table's latch.
   bool in_use = true, ended = false;
+  bool failed = false;  // as the last call left it: takes only a rollback
   uint32_t waiting = 0;
   io::WaitList queue;
   io::CancelToken* running = nullptr;  // of the call that holds the lease
@@ -131,7 +133,7 @@ class TransactionTable {
   // What is known of a handle; does not wait for calls in it and renews nothing. Errors: HandleCodec's; 02000 the
   // tombstone is gone.
   struct Known {
-    Ending ending;  // of an ended one; else phase kActive
+    Ending ending;  // of an ended one; else phase kActive, or kFailed if the last call has left it so
     uint32_t expires_in_ms = 0;
   };
   Result<Known> Look(std::string_view handle, std::string_view principal) const;
@@ -142,6 +144,8 @@ class TransactionTable {
   void Sweep();
   // Ends one at the operator's wish, now or when its running call has stopped. Errors: as Look.
   Status Kill(std::string_view handle, std::string_view principal);
+  // Rolls back the idle ones that can never commit: failed, with no savepoint to go back to. Does not suspend.
+  void RollbackFailed(const Error& cause);
   // Rolls all back, running calls are cancelled with `cause` and end when they let go. True when none is left.
   bool RollbackAll(const Error& cause);
 
@@ -157,9 +161,15 @@ class TransactionTable {
  private:
   using EntryPtr = std::shared_ptr<TransactionEntry>;
   void Release(TransactionEntry& entry);
+  std::vector<EntryPtr> OpenEntries() const;
+  // Takes an entry for a short look, so that a call that comes now waits. False: a call uses it, or it has ended.
+  bool TakeIdle(TransactionEntry& entry);
+  void GiveBack(TransactionEntry& entry);
   Result<EntryPtr> Find(std::string_view handle, std::string_view principal) const;
   Error EndedError(const TransactionEntry& entry) const;
   std::optional<Error> ExpiryOf(TransactionEntry& entry, Instant now);
+  // Stops the call that uses the entry if the transaction's lifetime has passed.
+  void EndLifetime(TransactionEntry& entry, Instant now);
   // Requires: the caller uses the entry. Destroys its session outside the latch.
   void EndInUse(TransactionEntry& entry, Ending ending);
   void PurgeTombstones(Instant now);
