@@ -17,7 +17,13 @@ class PlanExecution final : public Execution {
 
   Status Start() {
     SISAL_RETURN_IF_ERROR(TakeSnapshot());
-    SISAL_ASSIGN_OR_RETURN(root_, MakeOperator(*state_.statement->plan, frame_));
+    const sql::Plan& plan = *state_.statement->plan;
+    SISAL_ASSIGN_OR_RETURN(root_, MakeOperator(plan, frame_));
+    // A query that locks rows waits for all of them before the first one leaves, so that it can run again after a
+    // conflict. Writes do so themselves.
+    const bool writes = plan.kind == sql::PlanKind::kInsert || plan.kind == sql::PlanKind::kUpdate ||
+                        plan.kind == sql::PlanKind::kDelete;
+    if (!state_.statement->read_only && !writes) root_ = internal::MakeHold(plan, frame_, std::move(root_));
     return Status();
   }
 

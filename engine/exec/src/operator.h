@@ -64,6 +64,9 @@ OperatorPtr MakeFilter(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeProject(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeLimit(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeSort(const sql::Plan& plan, Frame& frame, OperatorPtr input);
+// Gives `input`'s rows once all of them are there. Not for a plan that gives one row only: its work ends with it.
+OperatorPtr MakeHold(const sql::Plan& plan, Frame& frame, OperatorPtr input);
+OperatorPtr MakeLockRows(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeAggregate(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeDistinct(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeAppend(const sql::Plan& plan, Frame& frame, std::vector<OperatorPtr> inputs);

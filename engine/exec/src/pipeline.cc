@@ -254,6 +254,8 @@ Result<OperatorPtr> MakeOperator(const sql::Plan& plan, Frame& frame, int depth)
       return internal::MakeProject(plan, frame, std::move(inputs[0]));
     case PlanKind::kSort:
       return internal::MakeSort(plan, frame, std::move(inputs[0]));
+    case PlanKind::kLockRows:
+      return internal::MakeLockRows(plan, frame, std::move(inputs[0]));
     case PlanKind::kLimit:
       return internal::MakeLimit(plan, frame, std::move(inputs[0]));
     case PlanKind::kAggregate:

@@ -104,7 +104,6 @@ class TableScanOperator final : public Operator {
       if (plan_.predicate != nullptr) {
         SISAL_RETURN_IF_ERROR(predicate_.Select(Chunk{count, columns_}, arena_, selected));
       }
-      if (plan_.row_lock != sql::RowLockMode::kNone) SISAL_RETURN_IF_ERROR(LockRows(selected));
       if (selected.count == 0) continue;
       Compact(columns_, selected, arena_);
       out = Chunk{selected.count, columns_};
@@ -125,8 +124,7 @@ class TableScanOperator final : public Operator {
   Status Start() {
     ranges_.clear();
     next_range_ = 0;
-    // FOR UPDATE takes one row at a time: what stands above may want no more, and must not lock more.
-    step_rows_ = plan_.row_lock == sql::RowLockMode::kNone ? 64 : 1;
+    step_rows_ = plan_.first_rows;
     for (const sql::KeyBounds& bounds : plan_.bounds) {
       SISAL_ASSIGN_OR_RETURN(std::optional<ScanRange> range, RangeOf(plan_, bounds, frame_));
       if (range.has_value()) ranges_.push_back(std::move(*range));
@@ -165,9 +163,7 @@ class TableScanOperator final : public Operator {
                                      plan_.backward ? txn::Direction::kBackward : txn::Direction::kForward);
       }
       SISAL_RETURN_IF_ERROR(cursor_->Next(step_rows_, batch_));
-      if (plan_.row_lock == sql::RowLockMode::kNone) {
-        step_rows_ = std::min<size_t>(step_rows_ * 2, type::kVectorSize);
-      }
+      step_rows_ = std::min<size_t>(step_rows_ * 2, type::kVectorSize);
       if (batch_.keys.empty()) {
         cursor_.reset();
         continue;
@@ -217,27 +213,6 @@ class TableScanOperator final : public Operator {
       Vector& vector = columns_.emplace_back(type::MakeVector(type::TypeId::kBytea, count, arena_));
       for (uint32_t i = 0; i < count; ++i) vector.bytes[i] = keys_[i];
     }
-    return Status();
-  }
-
-  // FOR UPDATE and FOR SHARE: keeps the rows whose intents were granted.
-  Status LockRows(Selection& selected) {
-    const txn::LockMode mode =
-        plan_.row_lock == sql::RowLockMode::kUpdate ? txn::LockMode::kExclusive : txn::LockMode::kShared;
-    const bool skip = plan_.lock_skip_locked;
-    const txn::LockWait wait = plan_.lock_nowait || skip ? txn::LockWait::kNoWait : txn::LockWait::kWait;
-    uint16_t* kept = arena_.AllocateArray<uint16_t>(std::max(selected.count, 1u));
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < selected.count; ++i) {
-      Status locked = transaction().Lock(plan_.table->tree, keys_[selected[i]], mode, wait, txn::Conflict::kCheck);
-      if (!locked.ok() && skip && locked.sqlstate() == "55P03") continue;
-      if (!locked.ok() && locked.sqlstate() == "55P03" && plan_.lock_nowait) {
-        return Error("55P03", "could not obtain lock on row in relation \"" + plan_.table->name + "\"");
-      }
-      SISAL_RETURN_IF_ERROR(std::move(locked));
-      kept[count++] = static_cast<uint16_t>(selected[i]);
-    }
-    selected = Selection{kept, count};
     return Status();
   }
 

@@ -132,8 +132,7 @@ Result<catalog::TablePtr> Binder::OpenWriteScope(const PgQuery__RangeVar& relati
   item.schema = table->schema;
   const std::string alias(View(relation.alias != nullptr ? relation.alias->aliasname : relation.relname));
   AddTableLeaf(scope, table, alias, item);
-  scope.columns.push_back({TypeId::kBytea, 0, scope.leaves[0].column_count++, true});
-  scope.leaves[0].with_key = true;
+  AddKeyColumn(scope, 0);
   if (relation.alias != nullptr) item.schema.clear();
   scope.items.push_back(std::move(item));
   return table;

@@ -91,6 +91,11 @@ std::unique_ptr<FromTree> Binder::AddTableLeaf(Scope& scope, const catalog::Tabl
   return tree;
 }
 
+void Binder::AddKeyColumn(Scope& scope, uint32_t leaf) {
+  scope.leaves[leaf].key_id = static_cast<uint32_t>(scope.columns.size());
+  scope.columns.push_back({TypeId::kBytea, leaf, scope.leaves[leaf].column_count, true});
+}
+
 Status Binder::ApplyAlias(const PgQuery__Alias* alias, NamespaceItem& item) {
   if (alias == nullptr) return Status();
   item.name = View(alias->aliasname);
@@ -193,12 +198,13 @@ Result<std::unique_ptr<FromTree>> Binder::BindRangeVar(Scope& scope, const PgQue
   return tree;
 }
 
-Result<std::unique_ptr<FromTree>> Binder::AddQueryLeaf(Scope& scope, BoundQuery query, NamespaceItem item,
-                                                       const PgQuery__Alias* alias, std::vector<NamespaceItem>& items) {
+Result<std::unique_ptr<FromTree>> Binder::AddQueryLeaf(Scope& scope, LeafKind kind, BoundQuery query,
+                                                       NamespaceItem item, const PgQuery__Alias* alias,
+                                                       std::vector<NamespaceItem>& items) {
   for (const OutputColumn& column : query.columns) item.columns.push_back({column.name, nullptr});
   SISAL_RETURN_IF_ERROR(ApplyAlias(alias, item));
   Leaf leaf;
-  leaf.kind = LeafKind::kPlan;
+  leaf.kind = kind;
   leaf.alias = item.name;
   leaf.plan = query.plan;
   return AddLeaf(scope, std::move(leaf), std::move(item), query.columns, items);
@@ -218,7 +224,8 @@ Result<std::unique_ptr<FromTree>> Binder::BindCommonTable(Scope& scope, const Co
   // It is bound at each use; a volatile one would give different rows each time.
   ++common.uses;
   if (common.uses > 1 && IsVolatile(*query.plan)) {
-    return NotSupported(node.location, "a second reference to a WITH query that calls volatile functions");
+    return NotSupported(node.location,
+                        "a second reference to a WITH query that calls volatile functions or locks rows");
   }
   const NodeList names(common.node->aliascolnames, common.node->n_aliascolnames);
   if (names.size() > query.columns.size()) {
@@ -229,7 +236,7 @@ Result<std::unique_ptr<FromTree>> Binder::BindCommonTable(Scope& scope, const Co
   for (size_t i = 0; i < names.size(); ++i) query.columns[i].name = StringOf(names[i]);
   NamespaceItem item;
   item.name = common.name;
-  return AddQueryLeaf(scope, std::move(query), std::move(item), node.alias, items);
+  return AddQueryLeaf(scope, LeafKind::kWithQuery, std::move(query), std::move(item), node.alias, items);
 }
 
 Result<std::unique_ptr<FromTree>> Binder::BindRangeSubselect(Scope& scope, const PgQuery__RangeSubselect& node,
@@ -242,7 +249,7 @@ Result<std::unique_ptr<FromTree>> Binder::BindRangeSubselect(Scope& scope, const
   options.frame = scope.frame;
   options.common_tables = scope.common_tables;
   SISAL_ASSIGN_OR_RETURN(BoundQuery query, BindQuery(*node.subquery->select_stmt, options));
-  return AddQueryLeaf(scope, std::move(query), NamespaceItem(), node.alias, items);
+  return AddQueryLeaf(scope, LeafKind::kPlan, std::move(query), NamespaceItem(), node.alias, items);
 }
 
 Result<std::unique_ptr<FromTree>> Binder::BindRangeFunction(Scope& scope, const PgQuery__RangeFunction& node,

@@ -1,4 +1,4 @@
-// ORDER BY, row locks, and the names that PostgreSQL gives unnamed columns.
+// ORDER BY, and the names that PostgreSQL gives unnamed columns.
 #include <algorithm>
 
 #include "binder.h"
@@ -99,60 +99,6 @@ Result<std::vector<Binder::OrderKey>> Binder::BindOrderBy(Scope& scope, NodeList
     if (!known) order.push_back(key);
   }
   return order;
-}
-
-Status Binder::BindRowLocks(Scope& scope, const PgQuery__SelectStmt& node) {
-  for (const Node* item : NodeList(node.locking_clause, node.n_locking_clause)) {
-    const PgQuery__LockingClause& clause = *item->locking_clause;
-    const char* name = nullptr;
-    RowLockMode mode = RowLockMode::kUpdate;
-    switch (clause.strength) {
-      case PG_QUERY__LOCK_CLAUSE_STRENGTH__LCS_FORKEYSHARE:
-        name = "FOR KEY SHARE";
-        mode = RowLockMode::kShare;
-        break;
-      case PG_QUERY__LOCK_CLAUSE_STRENGTH__LCS_FORSHARE:
-        name = "FOR SHARE";
-        mode = RowLockMode::kShare;
-        break;
-      case PG_QUERY__LOCK_CLAUSE_STRENGTH__LCS_FORNOKEYUPDATE:
-        name = "FOR NO KEY UPDATE";
-        break;
-      default:
-        name = "FOR UPDATE";
-    }
-    const std::string clause_name = name;
-    if (node.n_distinct_clause > 0) return Error("0A000", clause_name + " is not allowed with DISTINCT clause");
-    if (node.n_group_clause > 0) return Error("0A000", clause_name + " is not allowed with GROUP BY clause");
-    if (node.having_clause != nullptr) return Error("0A000", clause_name + " is not allowed with HAVING clause");
-    if (scope.has_aggregates) return Error("0A000", clause_name + " is not allowed with aggregate functions");
-    const auto lock = [&](Leaf& leaf) -> Status {
-      if (leaf.kind == LeafKind::kPlan) return NotSupported(-1, clause_name + " of a sub-select in FROM");
-      if (leaf.kind != LeafKind::kTable) return Status();
-      if (leaf.nullable) {
-        return Error("0A000", clause_name + " cannot be applied to the nullable side of an outer join");
-      }
-      if (mode > leaf.row_lock) leaf.row_lock = mode;
-      leaf.lock_nowait |= clause.wait_policy == PG_QUERY__LOCK_WAIT_POLICY__LockWaitError;
-      leaf.lock_skip_locked |= clause.wait_policy == PG_QUERY__LOCK_WAIT_POLICY__LockWaitSkip;
-      statement_.read_only = false;
-      return Status();
-    };
-    if (clause.n_locked_rels == 0) {
-      for (Leaf& leaf : scope.leaves) SISAL_RETURN_IF_ERROR(lock(leaf));
-    }
-    for (const Node* relation : NodeList(clause.locked_rels, clause.n_locked_rels)) {
-      const std::string_view wanted = View(relation->range_var->relname);
-      const auto leaf = std::find_if(scope.leaves.begin(), scope.leaves.end(),
-                                     [&](const Leaf& other) { return other.alias == wanted; });
-      if (leaf == scope.leaves.end()) {
-        return At(relation->range_var->location, "42P01",
-                  "relation \"" + std::string(wanted) + "\" in " + clause_name + " clause not found in FROM clause");
-      }
-      SISAL_RETURN_IF_ERROR(lock(*leaf));
-    }
-  }
-  return Status();
 }
 
 namespace {

@@ -13,6 +13,16 @@ bool IsPlainDistinct(const PgQuery__SelectStmt& node) {
   return node.n_distinct_clause == 1 && node.distinct_clause[0]->node_case == PG_QUERY__NODE__NODE__NOT_SET;
 }
 
+// A scan whose rows pass straight to a LIMIT need not begin with more than that.
+void ReadAheadLess(Plan* plan, const Expr* limit, const Expr* offset) {
+  if (limit == nullptr || limit->kind != ExprKind::kConstant || limit->constant.is_null() || offset != nullptr) return;
+  while (plan->kind == PlanKind::kProject || plan->kind == PlanKind::kFilter || plan->kind == PlanKind::kLockRows) {
+    plan = const_cast<Plan*>(plan->inputs[0]);
+  }
+  const int64_t rows = std::max<int64_t>(limit->constant.as_int(), 1);
+  if (rows < plan->first_rows) plan->first_rows = static_cast<uint32_t>(rows);
+}
+
 }  // namespace
 
 Result<const CommonTable*> Binder::BindWith(const PgQuery__WithClause* with, const CommonTable* outer, Scope* around) {
@@ -152,7 +162,7 @@ Result<BoundQuery> Binder::BindSimpleSelect(const PgQuery__SelectStmt& node, con
                          BindGroupBy(scope, NodeList(node.group_clause, node.n_group_clause), targets));
   Limits limits;
   SISAL_RETURN_IF_ERROR(BindLimits(scope, node, limits));
-  SISAL_RETURN_IF_ERROR(BindRowLocks(scope, node));
+  SISAL_RETURN_IF_ERROR(BindRowLocks(scope, node, targets));
   for (Target& target : targets) {
     if (!options.keep_unknown || distinct) {
       SISAL_ASSIGN_OR_RETURN(target.expr, ResolveUnknown(target.expr, target.location));
@@ -186,23 +196,25 @@ void Binder::MarkUsed(const Expr* expr, std::vector<bool>& used) const {
   });
 }
 
-// Project, then DISTINCT, ORDER BY, LIMIT in this order. Targets are over `plan`'s output. Literals whose type is still
-// open come in by a last projection, where whoever uses the query can give them one.
+// Project, then DISTINCT, ORDER BY, row locks, LIMIT in this order. Targets are over `plan`'s output. Literals whose
+// type is still open come in by a last projection, where whoever uses the query can give them one.
 BoundQuery Binder::FinishQuery(Plan* plan, std::vector<Target> targets, const std::vector<OrderKey>& order,
                                bool distinct, const Limits& limits) {
   std::vector<const Expr*> exprs;
   std::vector<uint32_t> place(targets.size(), kNoColumn);
-  bool late = false;
+  bool late = false, locks = false;
   std::vector<bool> sorted(targets.size(), false);
   for (const OrderKey& key : order) sorted[key.target] = true;
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (targets[i].junk && !sorted[i]) continue;
-    late |= targets[i].junk || targets[i].expr->type.id == TypeId::kUnknown;
+    const bool locked = targets[i].locked != nullptr;
+    if (targets[i].junk && !sorted[i] && !locked) continue;
+    locks |= locked;
+    late |= (targets[i].junk && !locked) || targets[i].expr->type.id == TypeId::kUnknown;
     if (targets[i].expr->type.id == TypeId::kUnknown) continue;
     place[i] = static_cast<uint32_t>(exprs.size());
     exprs.push_back(targets[i].expr);
   }
-  const bool simple = order.empty() && !distinct && limits.limit == nullptr && limits.offset == nullptr;
+  const bool simple = order.empty() && !distinct && !locks && limits.limit == nullptr && limits.offset == nullptr;
   if (simple) {
     exprs.clear();
     for (const Target& target : targets) {
@@ -217,7 +229,9 @@ BoundQuery Binder::FinishQuery(Plan* plan, std::vector<Target> targets, const st
     unique->output = plan->output;
     plan = unique;
   }
-  plan = AddSort(plan, targets, order, place, limits);
+  // With locks LIMIT counts the rows that were granted: all are to be sorted.
+  plan = AddSort(plan, targets, order, place, locks ? Limits() : limits);
+  if (locks) plan = AddLockRows(plan, targets);
   plan = AddLimit(plan, limits);
   if (late) {
     std::vector<const Expr*> last;
@@ -249,6 +263,7 @@ Plan* Binder::AddSort(Plan* plan, const std::vector<Target>& targets, const std:
 
 Plan* Binder::AddLimit(Plan* plan, const Limits& limits) {
   if (limits.limit == nullptr && limits.offset == nullptr) return plan;
+  ReadAheadLess(plan, limits.limit, limits.offset);
   Plan* limited = NewPlan(PlanKind::kLimit);
   limited->inputs = {plan};
   limited->output = plan->output;
@@ -292,7 +307,9 @@ Result<BoundQuery> Binder::BindValues(const PgQuery__SelectStmt& node, const Que
   scope.frame = options.frame;
   scope.common_tables = options.common_tables;
   scope.clause = Clause::kValues;
-  if (node.n_locking_clause > 0) return At(-1, "0A000", "FOR UPDATE cannot be applied to VALUES");
+  if (node.n_locking_clause > 0) {
+    return Error("0A000", LockName(*node.locking_clause[0]->locking_clause) + " cannot be applied to VALUES");
+  }
   std::vector<std::vector<const Expr*>> columns;
   std::vector<std::vector<int32_t>> locations;
   const NodeList lists(node.values_lists, node.n_values_lists);

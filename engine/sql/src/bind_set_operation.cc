@@ -31,7 +31,11 @@ Status Binder::ConvertBranch(BoundQuery& branch, const std::vector<SqlType>& typ
 }
 
 Result<BoundQuery> Binder::BindSetOperation(const PgQuery__SelectStmt& node, const QueryOptions& options) {
-  if (node.n_locking_clause > 0) return Error("0A000", "FOR UPDATE is not allowed with UNION/INTERSECT/EXCEPT");
+  for (const auto* part : std::initializer_list<const PgQuery__SelectStmt*>{&node, node.larg, node.rarg}) {
+    if (part->n_locking_clause == 0) continue;
+    return Error("0A000",
+                 LockName(*part->locking_clause[0]->locking_clause) + " is not allowed with UNION/INTERSECT/EXCEPT");
+  }
   const std::string name = node.op == PG_QUERY__SET_OPERATION__SETOP_UNION       ? "UNION"
                            : node.op == PG_QUERY__SET_OPERATION__SETOP_INTERSECT ? "INTERSECT"
                                                                                  : "EXCEPT";

@@ -40,7 +40,8 @@ struct Target {
   const Expr* expr = nullptr;
   std::string name;
   int32_t location = -1;
-  bool junk = false;  // only sorted by
+  bool junk = false;             // only sorted by, or the key of a row to be locked
+  const Leaf* locked = nullptr;  // whose row's key it is
   bool not_null = false;
 };
 
@@ -101,6 +102,8 @@ class Binder {
   // Only the type: no modifiers.
   Result<const Expr*> CoerceType(const Expr* expr, TypeId id, CastContext context, int32_t location);
   Result<const Expr*> ReadLiteral(const Expr* literal, const SqlType& type, int32_t location);
+  // A parameter whose type has become known since it was bound, with that type; anything else as it is.
+  const Expr* WithKnownType(const Expr* expr);
   const Expr* FoldCast(const Expr* cast);
   Result<const Expr*> CoerceToBoolean(const Expr* expr, std::string_view clause, int32_t location);
   // For uses that take any type: text for a literal; a parameter's type must be known already.
@@ -170,7 +173,7 @@ class Binder {
                                                  std::vector<NamespaceItem>& items);
   Result<std::unique_ptr<FromTree>> BindCommonTable(Scope& scope, const CommonTable& common,
                                                     const PgQuery__RangeVar& node, std::vector<NamespaceItem>& items);
-  Result<std::unique_ptr<FromTree>> AddQueryLeaf(Scope& scope, BoundQuery query, NamespaceItem item,
+  Result<std::unique_ptr<FromTree>> AddQueryLeaf(Scope& scope, LeafKind kind, BoundQuery query, NamespaceItem item,
                                                  const PgQuery__Alias* alias, std::vector<NamespaceItem>& items);
   static std::vector<std::string> CommonNames(const std::vector<NamespaceItem>& left,
                                               const std::vector<NamespaceItem>& right);
@@ -187,6 +190,7 @@ class Binder {
                                     const std::vector<OutputColumn>& columns, std::vector<NamespaceItem>& items);
   std::unique_ptr<FromTree> AddTableLeaf(Scope& scope, const catalog::TablePtr& table, std::string alias,
                                          NamespaceItem& item);
+  static void AddKeyColumn(Scope& scope, uint32_t leaf);
   Status ApplyAlias(const PgQuery__Alias* alias, NamespaceItem& item);
   Status AddItems(std::vector<NamespaceItem>& to, std::vector<NamespaceItem> from);
   void UseTable(const catalog::TablePtr& table);
@@ -211,7 +215,6 @@ class Binder {
   Result<const CommonTable*> BindWith(const PgQuery__WithClause* with, const CommonTable* outer, Scope* around);
   Result<std::vector<Target>> BindTargets(Scope& scope, NodeList list);
   Status CheckUnusedCommonTables(const CommonTable* from, const CommonTable* until, Frame* frame);
-  Status BindRowLocks(Scope& scope, const PgQuery__SelectStmt& node);
   struct OrderKey {
     size_t target = 0;  // position in the targets
     type::SortOrder order = type::SortOrder::kAscending;
@@ -241,6 +244,13 @@ class Binder {
   Plan* AddLimit(Plan* plan, const Limits& limits);
   BoundQuery Describe(Plan* plan, const std::vector<Target>& targets) const;
   void MarkUsed(const Expr* expr, std::vector<bool>& used) const;
+
+  // --- Row locks (bind_row_lock.cc) ---------------------------------------------------------------------------------
+  // Adds the keys of the rows that are to be locked to the targets, behind all others.
+  Status BindRowLocks(Scope& scope, const PgQuery__SelectStmt& node, std::vector<Target>& targets);
+  Status LockLeaf(Leaf& leaf, const PgQuery__LockingClause& clause);
+  Status LockRelation(Scope& scope, const PgQuery__RangeVar& relation, const PgQuery__LockingClause& clause);
+  Plan* AddLockRows(Plan* plan, const std::vector<Target>& targets);
 
   // --- Grouping (bind_group.cc) -------------------------------------------------------------------------------------
   Result<std::vector<const Expr*>> BindGroupBy(Scope& scope, NodeList list, std::vector<Target>& targets);
@@ -369,6 +379,8 @@ bool HasSubplan(const Expr* expr);
 // The same operation on the same operands; positions do not count.
 bool SameExpr(const Expr* a, const Expr* b);
 void AddConjuncts(const Expr* predicate, std::vector<const Expr*>& conjuncts);
+// "FOR UPDATE" or what the statement has in its place.
+std::string LockName(const PgQuery__LockingClause& clause);
 // The name that PostgreSQL gives a select list's column without AS.
 std::string ColumnNameOf(const Node* node);
 

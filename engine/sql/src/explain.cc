@@ -158,8 +158,18 @@ std::string ScanText(const Plan& plan, const Names& columns) {
   const Names key = KeyNames(plan);
   for (const KeyBounds& bounds : plan.bounds) text += " " + BoundsText(bounds, key);
   if (plan.predicate != nullptr) text += " where " + Text(*plan.predicate, columns);
-  if (plan.row_lock != RowLockMode::kNone) text += plan.row_lock == RowLockMode::kUpdate ? " for update" : " for share";
   return text;
+}
+
+std::string LockText(const std::vector<RowLock>& locks) {
+  Names parts;
+  for (const RowLock& lock : locks) {
+    std::string part = lock.table->name + (lock.mode == RowLockMode::kUpdate ? " for update" : " for share");
+    if (lock.wait == RowLockWait::kNoWait) part += " nowait";
+    if (lock.wait == RowLockWait::kSkipLocked) part += " skip locked";
+    parts.push_back(std::move(part));
+  }
+  return Joined(parts);
 }
 
 std::string_view JoinName(JoinKind kind) {
@@ -249,6 +259,9 @@ std::string Printer::Line(const Plan& plan, const std::vector<Names>& inputs, Na
       return "Project: " + Joined(columns);
     case PlanKind::kSort:
       return std::string(plan.limit != nullptr ? "Top-N sort: " : "Sort: ") + SortText(plan.sort_keys, columns);
+    case PlanKind::kLockRows:
+      columns.resize(plan.output.size());
+      return "Lock rows: " + LockText(plan.row_locks);
     case PlanKind::kLimit:
       return std::string("Limit:") + (plan.limit != nullptr ? " " + Text(*plan.limit, {}) : "") +
              (plan.offset != nullptr ? " offset " + Text(*plan.offset, {}) : "");

@@ -202,22 +202,19 @@ Binder::Planned Binder::PlanLeaf(Scope& scope, uint32_t number, std::vector<cons
   planned.plan = NewPlan(PlanKind::kTableScan);
   Plan& scan = *planned.plan;
   scan.table = leaf.table;
-  scan.row_lock = leaf.row_lock;
-  scan.lock_nowait = leaf.lock_nowait;
-  scan.lock_skip_locked = leaf.lock_skip_locked;
   ChooseAccessPath(leaf, conjuncts, scan, order);
   std::vector<bool> decoded = used;
   for (const Expr* expr : conjuncts) MarkUsed(expr, decoded);
   for (uint32_t i = 0; i < leaf.column_count; ++i) {
     if (!decoded[leaf.first_id + i]) continue;
     planned.ids.push_back(leaf.first_id + i);
-    if (leaf.with_key && i + 1 == leaf.column_count) {
-      scan.with_key = true;
-      scan.output.push_back(TypeId::kBytea);
-      continue;
-    }
     scan.columns.push_back(i);
     scan.output.push_back(leaf.table->columns[i].type);
+  }
+  if (leaf.key_id.has_value() && used[*leaf.key_id]) {
+    planned.ids.push_back(*leaf.key_id);
+    scan.with_key = true;
+    scan.output.push_back(TypeId::kBytea);
   }
   const IdMap map = MapOf(scope, planned.ids);
   for (const Expr*& expr : conjuncts) expr = Remap(expr, map);
@@ -233,7 +230,7 @@ Result<Plan*> Binder::PlanWriteInput(Scope& scope, FromTree* tree, const Node* w
   std::vector<const Expr*> conjuncts;
   AddConjuncts(condition, conjuncts);
   std::vector<bool> used(scope.columns.size(), false);
-  const uint32_t width = scope.leaves[0].column_count;
+  const uint32_t width = *scope.leaves[0].key_id + 1;
   std::fill_n(used.begin(), width, true);
   bool alone = tree->left == nullptr;
   for (const Assignment& assignment : assignments) {

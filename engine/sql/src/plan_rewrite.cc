@@ -44,7 +44,7 @@ void ForEachExpr(const Plan& plan, const std::function<void(const Expr*)>& visit
 }
 
 bool IsVolatile(const Plan& plan) {
-  bool found = false;
+  bool found = plan.kind == PlanKind::kLockRows;  // which rows it gives depends on others' locks
   ForEachExpr(plan, [&](const Expr* expr) { found = found || IsVolatile(expr); });
   return found ||
          std::any_of(plan.inputs.begin(), plan.inputs.end(), [](const Plan* input) { return IsVolatile(*input); });

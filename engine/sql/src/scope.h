@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,7 @@ struct NamespaceItem {
   bool columns_visible = true;   // a and * find it
 };
 
-enum class LeafKind : uint8_t { kTable, kPlan, kFunction, kSystemView };
+enum class LeafKind : uint8_t { kTable, kPlan, kWithQuery, kFunction, kSystemView };
 
 struct Leaf {
   LeafKind kind = LeafKind::kTable;
@@ -50,11 +51,11 @@ struct Leaf {
   uint32_t first_id = 0;
   uint32_t column_count = 0;
   catalog::TablePtr table;
-  const Plan* plan = nullptr;  // kPlan, kFunction, kSystemView: ready, gives all columns
+  const Plan* plan = nullptr;  // of all kinds but kTable: ready, gives all columns
   RowLockMode row_lock = RowLockMode::kNone;
-  bool lock_nowait = false;
-  bool lock_skip_locked = false;
-  bool with_key = false;  // the last column is the row's key, which no name reaches: the target of UPDATE and DELETE
+  RowLockWait lock_wait = RowLockWait::kWait;
+  // Of the row's key, a further column that no name reaches: for UPDATE, DELETE and row locks.
+  std::optional<uint32_t> key_id;
   bool nullable = false;  // on the inner side of an outer join
 };
 

@@ -21,7 +21,8 @@ enum class PlanKind : uint8_t {
   kSystemView,    // information_schema and pg_catalog views, made from the catalog root
   kFilter,        // rows for which `predicate` is true
   kProject,       // expressions
-  kSort,          // keys; limit_hint: a top-N heap will do
+  kSort,          // keys; with a limit a top-N heap will do
+  kLockRows,      // FOR UPDATE, FOR SHARE: locks the rows that it gives, each as it is asked for
   kLimit,
   kAggregate,  // groups, then aggregates: output = group values, then results
   kDistinct,   // of all columns
@@ -65,6 +66,14 @@ struct Assignment {
 enum class JoinKind : uint8_t { kInner, kLeft, kRight, kFull, kCross };
 enum class SetOperationKind : uint8_t { kUnion, kIntersect, kIntersectAll, kExcept, kExceptAll };
 enum class RowLockMode : uint8_t { kNone, kShare, kUpdate };
+enum class RowLockWait : uint8_t { kWait, kSkipLocked, kNoWait };  // if several clauses name a table, the last of these
+
+// A table in FROM whose rows are locked.
+struct RowLock {
+  catalog::TablePtr table;
+  RowLockMode mode = RowLockMode::kUpdate;
+  RowLockWait wait = RowLockWait::kWait;
+};
 
 struct Plan {
   PlanKind kind;
@@ -81,9 +90,8 @@ struct Plan {
   std::optional<uint32_t> index;
   std::vector<KeyBounds> bounds;  // empty: all rows; several: one after another (IN list), distinct
   bool backward = false;
-  RowLockMode row_lock = RowLockMode::kNone;  // FOR UPDATE, FOR SHARE
-  bool lock_nowait = false;
-  bool lock_skip_locked = false;
+  uint32_t first_rows = 64;                   // what the first step reads ahead; a LIMIT above may want fewer
+  RowLockMode row_lock = RowLockMode::kNone;  // unused: see row_locks
 
   const function::SetFunction* set_function = nullptr;  // kFunctionScan
   std::vector<const Expr*> function_args;
@@ -93,6 +101,8 @@ struct Plan {
   const Expr* predicate = nullptr;  // kFilter; kTableScan: filter; kJoin: condition over left ++ right
   std::vector<const Expr*> exprs;   // kProject; kAggregate: group keys
   std::vector<SortKey> sort_keys;
+  // kLockRows: inputs[0] gives the columns of the output, then the row's key for each of these.
+  std::vector<RowLock> row_locks;
   const Expr* limit = nullptr;  // bigint, no kColumn; NULL: none
   const Expr* offset = nullptr;
   std::vector<AggregateCall> aggregates;
