@@ -3,6 +3,7 @@
  bank      transfers at SNAPSHOT and READ COMMITTED; an auditor must always find the same sum
  counters  n = n + 1 by many clients; no increment that was acknowledged is lost
  unique    clients insert the same keys; each key goes to exactly one
+ jobs      workers take the next job by SKIP LOCKED; each job is done once, and nobody finds the queue empty too early
  deadlock  two transactions take two rows in opposite order; exactly one is the victim
  ddl       CREATE and DROP of an index and of a table while rows are written; the index has exactly the table's rows
  kill      bank and counters with kill -9 and restart; what was acknowledged is there, and nothing twice
@@ -21,7 +22,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "python"))
 import grpc  # noqa: E402
-from sisal_server import Client, Server, SqlError, transaction_pb2  # noqa: E402
+from sisal_server import Client, Server, SqlError, rows, transaction_pb2  # noqa: E402
 from sisal.v1 import request_pb2  # noqa: E402
 
 RETRYABLE = ("40001", "40P01")
@@ -219,6 +220,52 @@ def unique(options, level):
     return counts
 
 
+def jobs(options, level):
+    count, done, counts = 40 * int(options.seconds + 1), collections.Counter(), collections.Counter()
+    lock = threading.Lock()
+    take = "SELECT id FROM job WHERE state = 'new' ORDER BY prio LIMIT 1 FOR UPDATE SKIP LOCKED"
+
+    def work(client, rng, stopped):
+        while not stopped.is_set():
+            try:
+                answer = client.raw(take, begin=transaction_pb2.TransactionOptions(isolation=LEVELS[level]))
+                handle = answer.trailer.transaction.handle
+                taken = rows(answer.header, answer.chunk.batch)
+                if not taken:
+                    rollback(client, handle)
+                    left = client.execute("SELECT count(*) FROM job WHERE state = 'new'")[0][0]
+                    # What is left is in the hands of others.
+                    assert left < options.clients, left
+                    if left == 0:
+                        return
+                    counts["empty"] += 1
+                    continue
+                job = taken[0][0]
+                if rng.randrange(5) == 0:
+                    rollback(client, handle)
+                    counts["given back"] += 1
+                    continue
+                client.raw("UPDATE job SET state = 'done' WHERE id = $1", (job,), handle=handle, commit=True)
+                with lock:
+                    done[job] += 1
+            except SqlError as error:
+                assert error.sqlstate in RETRYABLE, error
+                counts[error.sqlstate] += 1
+
+    with Server() as server:
+        client = Client(server.address)
+        client.execute("CREATE TABLE job (id INTEGER PRIMARY KEY, state TEXT, prio INTEGER)")
+        client.execute("INSERT INTO job SELECT g, 'new', g * 7919 % 1000 FROM generate_series(1, $1) AS s(g)", count)
+        workers = Workers(server.address, options.clients, work)
+        for thread in workers.threads:
+            thread.join(90)
+        workers.join(0)
+        assert done == {i: 1 for i in range(1, count + 1)}, [i for i, n in done.items() if n != 1]
+        assert server.stop() == 0
+    counts["jobs"] = count
+    return counts
+
+
 def deadlock(options, level):
     counts = collections.Counter()
     with Server() as server:
@@ -409,7 +456,15 @@ def kill(options, level):
     return counts
 
 
-PARTS = {"bank": bank, "counters": counters, "unique": unique, "deadlock": deadlock, "ddl": ddl, "kill": kill}
+PARTS = {
+    "bank": bank,
+    "counters": counters,
+    "unique": unique,
+    "jobs": jobs,
+    "deadlock": deadlock,
+    "ddl": ddl,
+    "kill": kill,
+}
 
 
 def main():
