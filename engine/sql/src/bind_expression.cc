@@ -419,18 +419,26 @@ Result<const Expr*> Binder::BindBetween(Scope& scope, const PgQuery__AExpr& node
   }
   SISAL_ASSIGN_OR_RETURN(const Expr* tested, BindExpr(scope, node.lexpr));
   duplication_ = duplication_before;
-  const NodeList bounds(node.rexpr->list->items, node.rexpr->list->n_items);
-  SISAL_ASSIGN_OR_RETURN(const auto bound, BindList(scope, bounds));
-  const auto range = [&](const Expr* low, const Expr* high) -> Result<const Expr*> {
-    SISAL_ASSIGN_OR_RETURN(const Expr* lower, MakeOperator(negated ? "<" : ">=", tested, low, node.location));
-    SISAL_ASSIGN_OR_RETURN(const Expr* upper, MakeOperator(negated ? ">" : "<=", tested, high, node.location));
+  // Two comparisons, one after the other: the first may tell the type of a parameter that the second uses too, as in
+  // "id BETWEEN $1 AND $1 + 9".
+  const auto compare = [&](std::string_view op, const Expr* bound) {
+    return MakeOperator(op, WithKnownType(tested), WithKnownType(bound), node.location);
+  };
+  const auto join = [&](const Expr* lower, const Expr* upper) {
     Expr* both = NewExpr(negated ? ExprKind::kOr : ExprKind::kAnd, TypeId::kBoolean, node.location);
     both->args = {lower, upper};
     return both;
   };
-  SISAL_ASSIGN_OR_RETURN(const Expr* forth, range(bound[0], bound[1]));
+  const std::string_view from = negated ? "<" : ">=", upto = negated ? ">" : "<=";
+  SISAL_ASSIGN_OR_RETURN(const Expr* first, BindExpr(scope, node.rexpr->list->items[0]));
+  SISAL_ASSIGN_OR_RETURN(const Expr* lower, compare(from, first));
+  SISAL_ASSIGN_OR_RETURN(const Expr* second, BindExpr(scope, node.rexpr->list->items[1]));
+  SISAL_ASSIGN_OR_RETURN(const Expr* upper, compare(upto, second));
+  const Expr* forth = join(lower, upper);
   if (!symmetric) return forth;
-  SISAL_ASSIGN_OR_RETURN(const Expr* back, range(bound[1], bound[0]));
+  SISAL_ASSIGN_OR_RETURN(lower, compare(from, second));
+  SISAL_ASSIGN_OR_RETURN(upper, compare(upto, first));
+  const Expr* back = join(lower, upper);
   Expr* either = NewExpr(negated ? ExprKind::kAnd : ExprKind::kOr, TypeId::kBoolean, node.location);
   either->args = {forth, back};
   return either;

@@ -96,6 +96,13 @@ Result<const Expr*> Binder::ReadLiteral(const Expr* literal, const SqlType& type
   return expr;
 }
 
+const Expr* Binder::WithKnownType(const Expr* expr) {
+  if (expr->kind != ExprKind::kParameter || expr->type.id != TypeId::kUnknown) return expr;
+  Expr& typed = statement_.exprs.emplace_back(*expr);
+  typed.type = statement_.params[expr->index];
+  return &typed;
+}
+
 // Number casts of constants are done here, so that `bigint_column = 1` compares and binds keys with a plain constant.
 // What fails (out of range) is left for the execution to report.
 const Expr* Binder::FoldCast(const Expr* cast) {
