@@ -61,4 +61,9 @@ uint64_t SecureRandom64() {
   return value;
 }
 
+Random& LazyRandom::Get() {
+  if (!random_.has_value()) random_.emplace(SecureRandom64());
+  return *random_;
+}
+
 }  // namespace sisal

@@ -120,14 +120,13 @@ Status EngineSession::PrepareSnapshot() {
 }
 
 function::Context EngineSession::MakeFunctionContext() {
-  if (!random_.has_value()) random_.emplace(SecureRandom64());
   function::Context context;
   context.text = settings_.text();
   context.clock = &engine_.runtime.clock();
   context.statement_start_micros = context.clock->WallMicros();
   context.transaction_start_micros = open_ != nullptr ? open_->start_micros : context.statement_start_micros;
   context.text.now_micros = context.transaction_start_micros;
-  context.random = &*random_;
+  context.random = &random_;
   context.server_version = engine_.options.server_version;
   return context;
 }

@@ -116,7 +116,7 @@ class EngineSession final : public Session {
   std::optional<Settings> at_begin_;      // settings before the transaction's first SET
   std::optional<Settings> after_commit_;  // settings that outlive it: without SET LOCAL
   std::unique_ptr<OpenTransaction> open_;
-  std::optional<Random> random_;
+  LazyRandom random_;
 };
 
 }  // namespace sisal::db

@@ -144,7 +144,7 @@ void RegisterFloatMathFunctions(Registry& registry) {
                   Map<[](Env& env, double operand, double low, double high, int64_t count) {
                     return WidthBucket(env, operand, low, high, count);
                   }>);
-  registry.Scalar("random", {}, kDouble, Map<[](Env& env) { return env.context.random->Fraction(); }>).volatility =
+  registry.Scalar("random", {}, kDouble, Map<[](Env& env) { return env.context.random->Get().Fraction(); }>).volatility =
       Volatility::kVolatile;
 }
 

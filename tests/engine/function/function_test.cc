@@ -59,7 +59,7 @@ class FunctionTest : public ::testing::Test {
   }
 
   Arena arena_;
-  Random random_{7};
+  LazyRandom random_{7};
   Context context_;
 };
 

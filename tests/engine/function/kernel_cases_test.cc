@@ -270,7 +270,7 @@ class Runner {
 
   static inline SqlType applied_type_;
   Arena arena_;
-  Random random_{42};
+  LazyRandom random_{42};
   Context context_;
 };
 

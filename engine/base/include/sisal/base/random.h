@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace sisal {
 
@@ -20,6 +21,17 @@ class Random {
 
  private:
   uint64_t state_[4];
+};
+
+// Seeded from the kernel's generator at its first use: most statements draw no number, and a seed costs a system call.
+class LazyRandom {
+ public:
+  LazyRandom() = default;
+  explicit LazyRandom(uint64_t seed) : random_(seed) {}
+  Random& Get();
+
+ private:
+  std::optional<Random> random_;
 };
 
 // Fills from the kernel's generator: keys, salts, server ids.

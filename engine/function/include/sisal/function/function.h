@@ -23,7 +23,7 @@ struct Context {
   int64_t transaction_start_micros = 0;  // now(), current_timestamp
   int64_t statement_start_micros = 0;
   const Clock* clock = nullptr;  // clock_timestamp()
-  Random* random = nullptr;      // random(), gen_random_uuid()
+  LazyRandom* random = nullptr;  // random()
   std::string_view user = "sisal", database = "sisal", server_version;
 };
 
