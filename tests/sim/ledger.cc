@@ -128,6 +128,7 @@ void Ledger::RunClient(txn::Store& store) {
     }
     if (run_.random.OneIn(4)) io::SleepFor(Duration(run_.random.Below(200'000)));
     if (run_.random.OneIn(4)) Audit(store);
+    if (run_.random.OneIn(2)) Glance(store);
   }
 }
 
@@ -214,6 +215,20 @@ void Ledger::Audit(txn::Store& store) {
   const bool promised = transaction->Commit({}).ok() && options_.durability == wal::Durability::kFull;
   if (!promised) return;
   for (const auto& [id, rows] : first->transfers) transfers_.at(id).was_seen = true;
+}
+
+void Ledger::Glance(txn::Store& store) {
+  if (run_.random.OneIn(4)) io::SleepFor(Duration(run_.random.Below(50'000)));
+  const auto chosen = std::prev(transfers_.end(), static_cast<int64_t>(1 + run_.random.Below(transfers_.size()) / 2));
+  const uint64_t id = chosen->first;
+  const bool is_full = options_.durability == wal::Durability::kFull;
+  const bool is_promised = is_full && chosen->second.outcome == Outcome::kAcknowledged;
+  Arena arena;
+  const auto row = store.GetCommitted(kTransfers, KeyOf(id) + KeyOf(0), arena);
+  if (!row.has_value() && is_promised) run_.Fail("a read misses transfer " + std::to_string(id) + ", acknowledged");
+  if (!row.has_value()) return;
+  if (*row != Padding(id, 0, chosen->second.padding_bytes)) run_.Fail("a row that was read is not as it was written");
+  if (is_full) chosen->second.was_seen = true;
 }
 
 void Ledger::CheckDamaged(txn::Store& store) {

@@ -55,6 +55,8 @@ class Ledger {
   void RunClient(txn::Store& store);
   // Reads all in one snapshot and holds it against the books, while clients work. Suspends.
   void Audit(txn::Store& store);
+  // Reads one row without a transaction. Suspends.
+  void Glance(txn::Store& store);
   // After a start: the store's contents become the truth. Suspends.
   void CheckRecovered(txn::Store& store);
 

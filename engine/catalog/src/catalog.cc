@@ -1,6 +1,7 @@
 #include "sisal/catalog/catalog.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -31,6 +32,7 @@ class CatalogImpl final : public Catalog {
 
   RootPtr RootAt(Timestamp snapshot) const override;
   RootPtr Newest() const override;
+  uint64_t newest_version() const override { return newest_version_.load(std::memory_order_acquire); }
   std::unique_ptr<Changes> MakeChanges(RootPtr base) const override {
     return std::make_unique<ChangesImpl>(std::move(base));
   }
@@ -58,6 +60,7 @@ class CatalogImpl final : public Catalog {
   txn::Store& store_;
   mutable io::SpinLatch latch_;   // guards roots_
   std::vector<DatedRoot> roots_;  // ascending; the first holds for every snapshot before the second
+  std::atomic<uint64_t> newest_version_{0};
 };
 
 Status CatalogImpl::Load() {
@@ -76,6 +79,7 @@ Status CatalogImpl::Load() {
     }
   }
   roots_.push_back({Timestamp(), RootImpl().With(tables)});
+  newest_version_.store(roots_.back().root->version(), std::memory_order_release);
   return Status();
 }
 
@@ -101,6 +105,7 @@ void CatalogImpl::Publish(const Changes& changes, Timestamp position) {
   place = roots_.insert(place, {position, std::prev(place)->root->With(delta)});
   // Commits publish in any order: a later one's root was built without this change.
   for (auto later = std::next(place); later != roots_.end(); ++later) later->root = later->root->With(delta);
+  newest_version_.store(roots_.back().root->version(), std::memory_order_release);
 
   auto needed = std::upper_bound(roots_.begin(), roots_.end(), oldest,
                                  [](Timestamp at, const DatedRoot& root) { return at < root.position; });

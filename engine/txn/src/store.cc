@@ -3,6 +3,7 @@
 
 #include "replay.h"
 #include "sisal/base/check.h"
+#include "sisal/base/simulation.h"
 #include "store_impl.h"
 #include "transaction_impl.h"
 
@@ -40,6 +41,33 @@ void StoreImpl::Abandon() {
 
 std::unique_ptr<Transaction> StoreImpl::Begin(const TransactionOptions& options) {
   return std::make_unique<TransactionImpl>(core_, options);
+}
+
+// Most rows are older than the floor: then the tree's entry is what every new snapshot sees, and none need be taken. A
+// row that has just been written, or is being made durable, needs an older version, which a snapshot holds on to.
+std::optional<std::string_view> StoreImpl::GetCommitted(TreeId id, std::string_view key, Arena& arena) {
+  using Row = std::optional<std::string_view>;
+  const TreePtr tree = core_.trees.Find(id);
+  if (tree == nullptr) return Row();
+  btree::Entry entry;
+  const Timestamp floor = SISAL_PLANTED(kReadAboveFloor) ? Timestamp::Max() : core_.Floor();
+  SISAL_SIM_POINT();
+  if (!tree->tree->Get(key, floor, arena, entry)) return Row();
+  if (entry.begin <= floor) return entry.tombstone ? Row() : Row(entry.value);
+
+  const TxnId reader{core_.next_txn.fetch_add(1, std::memory_order_relaxed)};
+  const Timestamp snapshot = core_.snapshots.Acquire(reader, [this] { return core_.Floor(); });
+  SISAL_SIM_POINT();
+  Row row;
+  if (tree->tree->Get(key, snapshot, arena, entry)) {
+    if (entry.begin > snapshot) {
+      row = core_.versions.Find(id, key, snapshot, arena);
+    } else if (!entry.tombstone) {
+      row = entry.value;
+    }
+  }
+  core_.snapshots.Release(reader, snapshot);
+  return row;
 }
 
 uint64_t StoreImpl::NextRowNumber(TreeId tree) {

@@ -123,6 +123,51 @@ TEST_F(TransactionTest, GetNewestLooksPastTheSnapshot) {
   });
 }
 
+TEST_F(TransactionTest, AReadWithoutATransactionSeesWhatIsCommitted) {
+  Run([&] {
+    Open();
+    Arena arena;
+    EXPECT_EQ(store_->GetCommitted(kTree, "k", arena), std::nullopt);  // no tree
+    Set("k", "1");
+    EXPECT_EQ(store_->GetCommitted(kTree, "k", arena), "1");
+    EXPECT_EQ(store_->GetCommitted(kTree, "j", arena), std::nullopt);
+    const auto writer = Begin();
+    ASSERT_OK(Write(*writer, "k", "2"));
+    EXPECT_EQ(store_->GetCommitted(kTree, "k", arena), "1");
+    ASSERT_OK(writer->Commit({}));
+    EXPECT_EQ(store_->GetCommitted(kTree, "k", arena), "2");
+    Set("k", std::nullopt);
+    EXPECT_EQ(store_->GetCommitted(kTree, "k", arena), std::nullopt);
+    Sweeper::Sweep(store_->core());
+    EXPECT_EQ(store_->GetCommitted(kTree, "k", arena), std::nullopt);
+  });
+}
+
+// As while a commit is applied, or waits for its sync: its versions are in the tree, above the floor.
+TEST_F(TransactionTest, AReadWithoutATransactionSeesNothingAboveTheFloor) {
+  Run([&] {
+    Open();
+    Set("old", "1");
+    Set("gone", "1");
+    StoreCore& core = store_->core();
+    const Timestamp later{core.Floor().value + 1000};
+    const auto view = core.RefreshView();
+    const auto put = [&](std::string_view key, std::optional<std::string_view> value) {
+      core.trees.FindOrMake(kTree)->tree->Put(key, later, value, [&](const btree::Entry& old) {
+        core.versions.Supersede(kTree, old, later, !value, *view);
+      });
+    };
+    put("old", "2");
+    put("gone", std::nullopt);
+    put("new", "2");
+    Arena arena;
+    EXPECT_EQ(store_->GetCommitted(kTree, "old", arena), "1");
+    EXPECT_EQ(store_->GetCommitted(kTree, "gone", arena), "1");
+    EXPECT_EQ(store_->GetCommitted(kTree, "new", arena), std::nullopt);
+    EXPECT_EQ(core.snapshots.View([] { return Timestamp(); }).snapshots.size(), 0u);
+  });
+}
+
 TEST_F(TransactionTest, EachStatementAtReadCommittedMayTakeANewSnapshot) {
   Run([&] {
     Open();

@@ -49,6 +49,9 @@ class Catalog {
 
   virtual RootPtr RootAt(Timestamp snapshot) const = 0;
   virtual RootPtr Newest() const = 0;
+  // Newest()->version(), without a latch. A table of a root is not dropped while this is its version; so what was read
+  // of its trees between two equal answers is what a snapshot of that time shows.
+  virtual uint64_t newest_version() const = 0;
 
   // A private root over `base`: base plus nothing yet.
   virtual std::unique_ptr<Changes> MakeChanges(RootPtr base) const = 0;
