@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "point_read.h"
 #include "session.h"
 #include "sisal/base/bytes.h"
 #include "sisal/base/log.h"
@@ -13,7 +14,8 @@ namespace {
 
 class EngineDatabase final : public Database {
  public:
-  EngineDatabase(io::Runtime& runtime, const DatabaseOptions& options) : engine_{runtime, options, {}, {}, {}} {
+  EngineDatabase(io::Runtime& runtime, const DatabaseOptions& options)
+      : engine_{runtime, options, {}, {}, {}}, defaults_(options.default_isolation) {
     engine_.plans = std::make_unique<PlanCache>(options.plan_cache_entries_max);
   }
 
@@ -38,6 +40,14 @@ class EngineDatabase final : public Database {
   }
 
   std::unique_ptr<Session> NewSession() override { return std::make_unique<EngineSession>(engine_); }
+  PreparedPtr FindPointRead(const StatementId& id) override {
+    CachedPlanPtr plan = engine_.plans->Find({id, defaults_.PlanHash()});
+    return plan != nullptr && plan->point_read() != nullptr ? plan : nullptr;
+  }
+  Result<bool> ReadPoint(const Prepared& prepared, std::span<const type::Datum> params, PointRow& row) override {
+    return db::ReadPoint(engine_, static_cast<const CachedPlan&>(prepared), params, row);
+  }
+  const type::TextSettings& default_text_settings() const override { return defaults_.text(); }
   txn::Store& store() override { return *engine_.store; }
   bool clean_start() const override { return engine_.store->clean_start(); }
 
@@ -107,6 +117,7 @@ class EngineDatabase final : public Database {
   }
 
   Engine engine_;
+  const Settings defaults_;  // of every new session
   std::unique_ptr<io::DirectoryLock> lock_;
   io::CancelToken stop_;
   io::Event sweep_ended_;

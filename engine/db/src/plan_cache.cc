@@ -23,6 +23,15 @@ bool CachedPlan::ValidUnder(const catalog::Root& root) const {
                      [&](const catalog::TablePtr& table) { return root.FindTable(table->id) == table; });
 }
 
+// A root that is newer than the oldest snapshot to come may still be undone by a crash: not yet.
+bool CachedPlan::IsCurrent(uint64_t newest, const catalog::Catalog& catalog, const txn::Store& store) const {
+  if (current_version_.load(std::memory_order_relaxed) == newest) return true;
+  const catalog::RootPtr root = catalog.RootAt(std::min(store.applied(), store.durable()));
+  if (root->version() != newest || !ValidUnder(*root)) return false;
+  current_version_.store(newest, std::memory_order_relaxed);
+  return true;
+}
+
 CachedPlanPtr PlanCache::Find(const PlanKey& key) {
   Shard& shard = ShardOf(key.id);
   std::lock_guard lock(shard.latch);

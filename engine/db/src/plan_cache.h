@@ -7,11 +7,14 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <array>
+#include <atomic>
 #include <list>
 #include <memory>
 #include <string>
 
+#include "sisal/catalog/catalog.h"
 #include "sisal/db/database.h"
+#include "sisal/exec/point_read.h"
 #include "sisal/io/sync.h"
 
 namespace sisal::db {
@@ -29,18 +32,28 @@ struct PlanKey {
 class CachedPlan final : public Prepared {
  public:
   CachedPlan(StatementId id, std::string sql, sql::StatementPtr statement)
-      : id_(id), sql_(std::move(sql)), statement_(std::move(statement)) {}
+      : id_(id),
+        sql_(std::move(sql)),
+        statement_(std::move(statement)),
+        point_read_(statement_->plan == nullptr ? std::nullopt : exec::PointRead::Compile(*statement_)) {}
   const StatementId& id() const override { return id_; }
   const std::string& sql() const override { return sql_; }
   const sql::Statement& statement() const override { return *statement_; }
   const sql::StatementPtr& statement_ptr() const { return statement_; }
+  // nullptr: the statement is more than a read of one row by its key.
+  const exec::PointRead* point_read() const { return point_read_.has_value() ? &*point_read_ : nullptr; }
   // Whether the plan may run under `root`.
   bool ValidUnder(const catalog::Root& root) const;
+  // ValidUnder(the catalog's newest root, of version `newest`), which every snapshot from now on sees. A few ns as long
+  // as no DDL comes between.
+  bool IsCurrent(uint64_t newest, const catalog::Catalog& catalog, const txn::Store& store) const;
 
  private:
   StatementId id_;
   std::string sql_;
   sql::StatementPtr statement_;
+  std::optional<exec::PointRead> point_read_;
+  mutable std::atomic<uint64_t> current_version_{0};  // of the last root for which IsCurrent was true
 };
 using CachedPlanPtr = std::shared_ptr<const CachedPlan>;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "point_read.h"
 #include "sisal/io/time.h"
 
 namespace sisal::db {
@@ -30,7 +31,11 @@ Status PlanResult::CheckReadOnly() const {
 Status PlanResult::Next(type::Chunk& chunk) {
   chunk = {};
   if (done_) return Status();
-  if (!began_) start_ = session_.engine().runtime.clock().Now();
+  if (!began_ && point_ == nullptr) start_ = session_.engine().runtime.clock().Now();
+  if (single_use_ && !began_ && plan_->point_read() != nullptr) {
+    SISAL_ASSIGN_OR_RETURN(const bool given, NextPoint(chunk));
+    if (given) return Status();
+  }
   // A statement that gives rows from memory would not notice.
   if (began_ && options_.cancel != nullptr && options_.cancel->cancelled()) return Abandon(options_.cancel->Check());
   for (;;) {
@@ -44,6 +49,21 @@ Status PlanResult::Next(type::Chunk& chunk) {
     if (!MayRetry(status)) return Abandon(std::move(status));
     ++stats_.attempts;
   }
+}
+
+Result<bool> PlanResult::NextPoint(type::Chunk& chunk) {
+  if (point_ == nullptr) {
+    if (options_.cancel != nullptr) SISAL_RETURN_IF_ERROR(options_.cancel->Check());
+    if (options_.deadline != Instant::Max() && start_ >= options_.deadline) return false;  // fails with its reason
+    point_ = std::make_unique<PointRow>();
+    SISAL_ASSIGN_OR_RETURN(const bool read, ReadPoint(session_.engine(), *plan_, params_, *point_));
+    if (!read) return point_.reset(), false;
+    stats_.rows_read = point_->row_count;
+    if (point_->row_count > 0) return chunk = point_->chunk(), true;
+  }
+  stats_.execute_us = static_cast<uint64_t>((session_.engine().runtime.clock().Now() - start_).count() / 1000);
+  done_ = true;
+  return true;
 }
 
 Status PlanResult::Pull(type::Chunk& chunk) {
@@ -92,6 +112,7 @@ Status PlanResult::StartExecution() {
   options.catalog = session_.engine().catalog.get();
   options.root = session_.Root();
   options.params = params_;
+  options.point_read = plan_->point_read();
   options.function = session_.MakeFunctionContext();
   options.cancel = options_.cancel;
   options.deadline = options_.deadline;

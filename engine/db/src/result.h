@@ -33,6 +33,8 @@ class PlanResult final : public ResultSet {
   CallStats& mutable_stats() { return stats_; }
 
  private:
+  // A point read in a transaction of its own: the row, or the end. False: it is none, or has to go the long way.
+  Result<bool> NextPoint(type::Chunk& chunk);
   Status Pull(type::Chunk& chunk);
   Status StartExecution();
   Result<bool> RenewPlan();
@@ -55,6 +57,7 @@ class PlanResult final : public ResultSet {
   Instant start_;
   txn::Mark mark_;
   std::unique_ptr<exec::Execution> execution_;
+  std::unique_ptr<PointRow> point_;  // nullptr: not read, or not this way
   uint64_t rows_affected_ = 0;
   Timestamp commit_position_;
   std::vector<Notice> notices_;

@@ -1,8 +1,11 @@
 #include "sisal/exec/execution.h"
 
+#include <utility>
+
 #include "operator.h"
 #include "row_writer.h"
 #include "scan.h"
+#include "sisal/exec/point_read.h"
 
 namespace sisal::exec {
 
@@ -57,10 +60,44 @@ class PlanExecution final : public Execution {
   OperatorPtr root_;
 };
 
+// A point read in an open transaction.
+class PointExecution final : public Execution {
+ public:
+  PointExecution(sql::StatementPtr statement, ExecutionOptions options)
+      : state_(std::move(statement), std::move(options)) {}
+
+  Status Next(Chunk& chunk) override {
+    chunk = Chunk{0, {}};
+    if (std::exchange(done_, true)) return Status();
+    SISAL_RETURN_IF_ERROR(state_.CheckInterrupt());
+    const PointRead& program = *state_.options.point_read;
+    std::string key;
+    if (!program.AppendKey(state_.options.params, key)) return Status();
+    SISAL_ASSIGN_OR_RETURN(const auto row, state_.options.transaction->Get(program.tree(), key, arena_));
+    if (!row.has_value()) return Status();
+    state_.rows_read = 1;
+    SISAL_RETURN_IF_ERROR(program.Decode(*row, arena_, columns_));
+    chunk = Chunk{1, columns_};
+    return Status();
+  }
+  uint64_t rows_affected() const override { return 0; }
+  uint64_t rows_read() const override { return state_.rows_read; }
+
+ private:
+  State state_;
+  bool done_ = false;
+  Arena arena_{1024};
+  std::vector<type::Vector> columns_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Execution>> Execution::Start(sql::StatementPtr statement, ExecutionOptions options) {
   SISAL_CHECK(statement->plan != nullptr);
+  if (options.point_read != nullptr) {
+    if (!options.transaction->has_snapshot()) SISAL_RETURN_IF_ERROR(options.transaction->TakeSnapshot());
+    return std::unique_ptr<Execution>(std::make_unique<PointExecution>(std::move(statement), std::move(options)));
+  }
   auto execution = std::make_unique<PlanExecution>(std::move(statement), std::move(options));
   SISAL_RETURN_IF_ERROR(execution->Start());
   return std::unique_ptr<Execution>(std::move(execution));

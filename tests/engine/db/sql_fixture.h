@@ -75,14 +75,6 @@ class SqlFixture : public ::testing::Test {
     return Run(*session_, sql, std::move(params));
   }
 
-  std::string directory_;
-  DatabaseOptions options_;
-  std::unique_ptr<io::Runtime> runtime_;
-  std::unique_ptr<io::AttachedThread> attached_;
-  std::unique_ptr<Database> database_;
-  std::unique_ptr<Session> session_;
-
- private:
   static void AppendRow(const type::Chunk& chunk, uint32_t row, std::string& text) {
     for (size_t c = 0; c < chunk.columns.size(); ++c) {
       const type::Vector& column = chunk.columns[c];
@@ -91,6 +83,13 @@ class SqlFixture : public ::testing::Test {
     }
     text += '\n';
   }
+
+  std::string directory_;
+  DatabaseOptions options_;
+  std::unique_ptr<io::Runtime> runtime_;
+  std::unique_ptr<io::AttachedThread> attached_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<Session> session_;
 };
 
 }  // namespace sisal::db

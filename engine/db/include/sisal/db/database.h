@@ -127,6 +127,15 @@ class Session {
                               std::string_view outcome) = 0;
 };
 
+// What Database::ReadPoint found; used again for the next one.
+struct PointRow {
+  Arena arena{1024};
+  std::string key;
+  std::vector<type::Vector> columns;  // values lie in the arena
+  uint32_t row_count = 0;             // 0 or 1
+  type::Chunk chunk() { return {row_count, columns}; }
+};
+
 class Database {
  public:
   // Locks the directory, replays the log, loads the catalog. Errors: 55006 in use, XX001, 53100. Suspends.
@@ -137,6 +146,15 @@ class Database {
   virtual Status Close() = 0;
 
   virtual std::unique_ptr<Session> NewSession() = 0;  // about 1 us
+
+  // Reads of at most one row by its whole primary key, under default settings and in a transaction of their own, need
+  // no session. Any thread, attached or not; neither call suspends.
+  // The cached plan of such a statement; nullptr: it is another kind of statement, or not in the cache.
+  virtual PreparedPtr FindPointRead(const StatementId& id) = 0;
+  // Runs it; `params` as for Session::Execute. False: the plan is out of date, a session makes it anew. Errors: XX001.
+  virtual Result<bool> ReadPoint(const Prepared& prepared, std::span<const type::Datum> params, PointRow& row) = 0;
+  virtual const type::TextSettings& default_text_settings() const = 0;
+
   virtual txn::Store& store() = 0;
   virtual bool clean_start() const = 0;  // the last shutdown was in order
 };

@@ -18,6 +18,8 @@
 
 namespace sisal::exec {
 
+class PointRead;
+
 struct ExecutionOptions {
   txn::Store* store = nullptr;
   txn::Transaction* transaction = nullptr;  // has a snapshot, except before a first intent (see Start)
@@ -26,7 +28,8 @@ struct ExecutionOptions {
   std::vector<type::Datum> params;  // converted to Statement::params' types
   function::Context function;
   io::CancelToken* cancel = nullptr;
-  Instant deadline = Instant::Max();        // on the runtime's clock: 57014 after it
+  Instant deadline = Instant::Max();      // on the runtime's clock: 57014 after it
+  const PointRead* point_read = nullptr;  // the statement's, if it is one; outlives the execution
   uint64_t memory_bytes_max = 256 << 20;  // of this statement's sorts, groups and hash tables
 };
 
