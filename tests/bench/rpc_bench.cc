@@ -1,6 +1,9 @@
-// Execute(point read by statement id) beside a raw echo of the same gRPC library: calls per second at 1, 8 and 64
-// connections, each with one call in flight. Both servers are processes of their own and get the same request bytes;
-// the echo answers the very bytes that Execute answered. Rounds alternate, so that a noisy machine is noisy for both.
+// Execute by statement id beside a raw echo of the same gRPC library: calls per second at 1, 8 and 64 connections, each
+// with one call in flight. Both servers are processes of their own; the echo gets the point read's request and answers
+// the very bytes that Execute answered. Rounds alternate, so that a noisy machine is noisy for all.
+//
+// Shapes: a point read, which is answered where it arrives; 20 rows by key range, which runs on a fiber of the engine's
+// loops; an update of one row, which waits for the log besides.
 //
 //   rpc_bench [--quick] [--rounds N] [--seconds S] [--connections N]... [-- sisald's flags]
 #include <grpcpp/generic/generic_stub.h>
@@ -9,6 +12,7 @@
 #include <grpcpp/impl/rpc_service_method.h>
 #include <grpcpp/impl/service_type.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,6 +108,7 @@ void StartServer(const std::string& directory, const std::vector<std::string>& f
   pointers.push_back(nullptr);
   process.pid = fork();
   if (process.pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // we may exit in the middle
     execv(pointers[0], pointers.data());
     _exit(127);
   }
@@ -124,6 +129,7 @@ void StartEcho(const std::string& directory, const std::string& answer, Process&
   if (pipe(pipes) != 0) std::exit(1);
   process.pid = fork();
   if (process.pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     const std::string fd = std::to_string(pipes[1]);
     execl("/proc/self/exe", "rpc_bench", "--echo", fd.c_str(), path.c_str(), nullptr);
     _exit(127);
@@ -217,47 +223,79 @@ v1::ExecuteResponse MustExecute(v1::SqlService::Stub& stub, const v1::ExecuteReq
   std::exit(1);
 }
 
-// Fills the table; returns the request that is measured.
-v1::ExecuteRequest PrepareTable(v1::SqlService::Stub& stub) {
+struct Shape {
+  const char* name;
+  grpc::ByteBuffer request;
+};
+
+v1::ExecuteRequest Prepare(v1::SqlService::Stub& stub, const std::string& sql) {
+  grpc::ClientContext context;
+  v1::PrepareRequest prepare;
+  prepare.set_sql(sql);
+  v1::PrepareResponse prepared;
+  if (const grpc::Status status = stub.Prepare(&context, prepare, &prepared); !status.ok()) {
+    std::fprintf(stderr, "%s\n", status.error_message().c_str());
+    std::exit(1);
+  }
+  v1::ExecuteRequest request;
+  request.mutable_statement()->set_statement_id(prepared.statement_id());
+  request.mutable_statement()->add_params()->set_integer(4711);
+  request.mutable_statement()->set_known_shape(MustExecute(stub, request).header().shape());
+  return request;
+}
+
+grpc::ByteBuffer Bytes(const v1::ExecuteRequest& request) {
+  const grpc::Slice slice(request.SerializeAsString());
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+void FillTable(v1::SqlService::Stub& stub) {
   v1::ExecuteRequest request;
   request.mutable_statement()->set_sql("CREATE TABLE bench (id bigint PRIMARY KEY, name text NOT NULL, amount int)");
   MustExecute(stub, request);
   request.mutable_statement()->set_sql(
       "INSERT INTO bench SELECT i, 'name of ' || i, i % 1000 FROM generate_series(1, 10000) AS g(i)");
   MustExecute(stub, request);
-  const std::string point_read = "SELECT name, amount FROM bench WHERE id = $1";
-  grpc::ClientContext context;
-  v1::PrepareRequest prepare;
-  prepare.set_sql(point_read);
-  v1::PrepareResponse prepared;
-  if (!stub.Prepare(&context, prepare, &prepared).ok()) std::exit(1);
-  v1::ExecuteRequest read;
-  read.mutable_statement()->set_statement_id(prepared.statement_id());
-  read.mutable_statement()->add_params()->set_integer(4711);
-  read.mutable_statement()->set_known_shape(MustExecute(stub, read).header().shape());
-  return read;
 }
 
-void Measure(const Settings& settings, const Process& echo, const Process& server, const grpc::ByteBuffer& request) {
+// Rates and processor times of one side in all rounds.
+struct Side {
+  Side(std::string side_name, const Process& server, const grpc::ByteBuffer& request, int connections)
+      : name(std::move(side_name)), process(server), load(server.address, request, connections) {
+    load.Run(0.2);  // warm
+  }
+  double Run(double seconds) {
+    const double before = CpuSeconds(process.pid);
+    const double calls = load.Run(seconds);
+    cpu.Add(1e6 * (CpuSeconds(process.pid) - before) / (calls * seconds));
+    rate.Add(calls);
+    return calls;
+  }
+  const std::string name;
+  const Process& process;
+  Load load;
+  Samples rate, cpu, ratio;
+};
+
+void Measure(const Settings& settings, const Process& echo, const Process& server, const std::vector<Shape>& shapes) {
   for (const int connections : settings.connections) {
-    Load echo_load(echo.address, request, connections), server_load(server.address, request, connections);
-    echo_load.Run(0.2), server_load.Run(0.2);  // warm
-    Samples echo_rate, server_rate, ratio, echo_cpu, server_cpu;
+    Side raw("echo", echo, shapes[0].request, connections);
+    std::vector<std::unique_ptr<Side>> sides;
+    for (const Shape& shape : shapes) {
+      sides.push_back(std::make_unique<Side>(shape.name, server, shape.request, connections));
+    }
     for (int round = 0; round < settings.rounds; ++round) {
-      double cpu = CpuSeconds(echo.pid);
-      const double e = echo_load.Run(settings.seconds);
-      echo_cpu.Add(1e6 * (CpuSeconds(echo.pid) - cpu) / (e * settings.seconds));
-      cpu = CpuSeconds(server.pid);
-      const double s = server_load.Run(settings.seconds);
-      server_cpu.Add(1e6 * (CpuSeconds(server.pid) - cpu) / (s * settings.seconds));
-      echo_rate.Add(e), server_rate.Add(s), ratio.Add(100 * s / e);
+      const double echoes = raw.Run(settings.seconds);
+      for (const auto& side : sides) side->ratio.Add(100 * side->Run(settings.seconds) / echoes);
     }
     const std::string suffix = ", " + std::to_string(connections) + " connections";
-    echo_rate.Print("echo" + suffix, "calls/s");
-    server_rate.Print("Execute(point read)" + suffix, "calls/s");
-    ratio.Print("Execute / echo" + suffix, "%");
-    echo_cpu.Print("echo, server CPU per call" + suffix, "us");
-    server_cpu.Print("Execute, server CPU per call" + suffix, "us");
+    raw.rate.Print("echo" + suffix, "calls/s");
+    raw.cpu.Print("echo, server CPU per call" + suffix, "us");
+    for (const auto& side : sides) {
+      side->rate.Print(side->name + suffix, "calls/s");
+      side->ratio.Print(side->name + " / echo" + suffix, "%");
+      side->cpu.Print(side->name + ", server CPU per call" + suffix, "us");
+    }
   }
 }
 
@@ -269,16 +307,21 @@ int Main(const Settings& settings) {
     StartServer(directory, settings.server_flags, server);
     const auto channel = grpc::CreateChannel(server.address, grpc::InsecureChannelCredentials());
     const auto stub = v1::SqlService::NewStub(channel);
-    const v1::ExecuteRequest read = PrepareTable(*stub);
+    FillTable(*stub);
+    const v1::ExecuteRequest read = Prepare(*stub, "SELECT name, amount FROM bench WHERE id = $1");
     const v1::ExecuteResponse answer = MustExecute(*stub, read);
     StartEcho(directory, answer.SerializeAsString(), echo);
-    const grpc::Slice slice(read.SerializeAsString());
+    const std::vector<Shape> shapes = {
+        {"point read", Bytes(read)},
+        {"20 rows", Bytes(Prepare(*stub, "SELECT name FROM bench WHERE id BETWEEN $1 AND $1 + 19"))},
+        {"update", Bytes(Prepare(*stub, "UPDATE bench SET amount = amount + 1 WHERE id = $1"))}};
     std::string flags;
     for (const std::string& flag : settings.server_flags) flags += " " + flag;
     PrintMachine("rpc_bench", "gRPC " + grpc::Version() + ", rounds " + std::to_string(settings.rounds) + " of " +
-                                  std::to_string(settings.seconds) + " s, request " + std::to_string(slice.size()) +
-                                  " bytes, answer " + std::to_string(answer.ByteSizeLong()) + " bytes, sisald" + flags);
-    Measure(settings, echo, server, grpc::ByteBuffer(&slice, 1));
+                                  std::to_string(settings.seconds) + " s, request " +
+                                  std::to_string(read.ByteSizeLong()) + " bytes, answer " +
+                                  std::to_string(answer.ByteSizeLong()) + " bytes, sisald" + flags);
+    Measure(settings, echo, server, shapes);
   }
   std::filesystem::remove_all(directory);
   return 0;

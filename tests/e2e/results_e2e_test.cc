@@ -39,10 +39,11 @@ class ResultsTest : public ::testing::Test {
     request.mutable_statement()->set_sql(sql);
     return Query(request);
   }
+  // Of one metric, with its labels.
   double Stat(const std::string& name) {
     grpc::ClientContext context;
     v1::GetStatsRequest request;
-    request.add_names(name);
+    request.add_names(name.substr(0, name.find('{')));
     v1::GetStatsResponse response;
     EXPECT_TRUE(server.admin().GetStats(&context, request, &response).ok());
     const auto found = response.values().find(name);
@@ -85,6 +86,61 @@ TEST_F(ResultsTest, EncodingsAgree) {
   EXPECT_EQ(Execute(server, request)->chunk().batch().columns(1).packed(), "row 1row 2row 3");
   request.mutable_options()->set_encoding(v1::ENCODING_ARROW_IPC);
   EXPECT_STATE(Execute(server, request), "0A000");
+}
+
+// A point read is answered where it arrived, without a fiber. An explicit single use sends it the longer way: the bytes
+// are the same.
+TEST_F(ResultsTest, PointReadsAnswerAsOtherReadsDo) {
+  ASSERT_STATE(Execute(server, "CREATE TABLE p (id int PRIMARY KEY, t text, n numeric(6,2), z timestamptz, b bytea)"),
+               "00000");
+  ASSERT_STATE(Execute(server,
+                       "INSERT INTO p VALUES (1, 'a', 1.5, '2026-11-30 12:00+00', '\\x00ff'), "
+                       "(2, NULL, NULL, NULL, NULL), (3, '', 0, NULL, '')"),
+               "00000");
+  const auto at_once = [&] { return Stat("sisal_rpc_at_once_total{method=\"sisal.v1.SqlService/Execute\"}"); };
+  const std::string sql = "SELECT z, b, t, n, id FROM p WHERE id = $1";
+  ASSERT_STATE(Execute(server, Request("SELECT 1")), "00000");
+  v1::ExecuteRequest request = Request(sql);
+  request.mutable_statement()->add_params()->set_integer(1);
+  const auto first = Execute(server, request);  // makes the plan
+  ASSERT_STATE(first, "00000");
+  double answered = at_once();
+  for (const v1::Encoding encoding :
+       {v1::ENCODING_UNSPECIFIED, v1::ENCODING_COLUMNS, v1::ENCODING_VALUES, v1::ENCODING_PACKED}) {
+    for (const int64_t id : {1, 2, 3, 4}) {
+      for (const bool by_id : {false, true}) {
+        v1::ExecuteRequest read;
+        if (by_id) {
+          read.mutable_statement()->set_statement_id(first->header().statement_id());
+          read.mutable_statement()->set_known_shape(first->header().shape());
+        } else {
+          read.mutable_statement()->set_sql(sql);
+        }
+        read.mutable_statement()->add_params()->set_integer(id);
+        if (encoding != v1::ENCODING_UNSPECIFIED) read.mutable_options()->set_encoding(encoding);
+        const auto here = Execute(server, read);
+        read.mutable_transaction()->mutable_single_use();
+        const auto there = Execute(server, read);
+        ASSERT_STATE(here, "00000");
+        EXPECT_EQ(here->SerializeAsString(), there->SerializeAsString());
+        EXPECT_EQ(at_once(), ++answered);
+      }
+    }
+  }
+  // What asks for more, or is wrong, goes the longer way and gets its answer or its error there.
+  request.mutable_options()->set_stats_mode(v1::STATS_MODE_BASIC);
+  EXPECT_TRUE(Execute(server, request)->trailer().has_stats());
+  request.clear_options();
+  request.mutable_statement()->add_params()->set_integer(1);
+  EXPECT_STATE(Execute(server, request), "08P01");
+  request.mutable_statement()->clear_params();
+  request.mutable_statement()->add_params()->set_text("no number");
+  EXPECT_STATE(Execute(server, request), "22P02");
+  request.mutable_options()->mutable_settings()->insert({"no_such_setting", "1"});
+  EXPECT_STATE(Execute(server, request), "42704");
+  EXPECT_EQ(at_once(), answered);
+  ASSERT_STATE(Execute(server, "DROP TABLE p"), "00000");
+  EXPECT_STATE(Execute(server, sql), "42P01");
 }
 
 TEST_F(ResultsTest, HeaderIsThereForNoRowsAndAbsentForNoResult) {

@@ -67,8 +67,29 @@ grpc::Status Refuse(const MethodBinding& binding) {
 
 }  // namespace
 
+// A call that needs no fiber is answered on the thread that received it: handing it over and back costs more than the
+// call itself (docs/decisions.md, 15). nullptr: it needs one.
+grpc::ServerUnaryReactor* AnswerAtOnce(const MethodBinding& binding, grpc::CallbackServerContext& context,
+                                       const grpc::ByteBuffer& request, grpc::ByteBuffer& response) {
+  const Clock& clock = binding.front.runtime.clock();
+  const Instant received = clock.Now();
+  grpc::Slice bytes;
+  if (!request.TrySingleSlice(&bytes).ok()) return nullptr;
+  wire::Buffer answer;
+  if (!binding.handler.UnaryAtOnce(binding.method, {reinterpret_cast<const char*>(bytes.begin()), bytes.size()},
+                                   answer)) {
+    return nullptr;
+  }
+  response = ToByteBuffer(std::move(answer));
+  binding.front.stats.AnsweredAtOnce(binding.stats_index, clock.Now() - received);
+  grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
 grpc::ServerUnaryReactor* StartUnary(const MethodBinding& binding, grpc::CallbackServerContext& context,
                                      const grpc::ByteBuffer& request, grpc::ByteBuffer& response) {
+  if (grpc::ServerUnaryReactor* answered = AnswerAtOnce(binding, context, request, response)) return answered;
   auto* call = new UnaryCall(binding, context, request, response);
   call->Start();  // it may be over before we return: the library counts itself until OnDone
   return call;

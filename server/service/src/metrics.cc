@@ -119,6 +119,9 @@ void CollectRpcs(ServerState& state, Collector& out) {
   MetricFamily& calls =
       out.Family("sisal_rpc_calls_total", "Calls that ended, by gRPC status code.", MetricType::Counter);
   MetricFamily& flight = out.Family("sisal_rpc_in_flight", "Calls that run or wait.", MetricType::Gauge);
+  MetricFamily& at_once =
+      out.Family("sisal_rpc_at_once_total", "Calls answered where they arrived, without a fiber: point reads.",
+                 MetricType::Counter);
   MetricFamily& latency =
       out.Family("sisal_rpc_latency_seconds", "From arrival to answer, in the server.", MetricType::Histogram);
   for (const RpcStats::Numbers& numbers : state.rpc_stats.Read()) {
@@ -129,6 +132,7 @@ void CollectRpcs(ServerState& state, Collector& out) {
       Collector::AddCounter(calls, {{"method", numbers.method}, {"code", std::to_string(code)}}, numbers.by_code[code]);
     }
     if (!used) continue;
+    Collector::AddCounter(at_once, {{"method", numbers.method}}, numbers.at_once);
     Collector::AddGauge(flight, {{"method", numbers.method}}, static_cast<double>(numbers.in_flight));
     Collector::AddHistogram(latency, {{"method", numbers.method}}, numbers.latency_us_pow2,
                             static_cast<double>(numbers.latency_us_sum) * kMicrosecond, kMicrosecond);

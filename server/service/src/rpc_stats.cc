@@ -18,6 +18,12 @@ void RpcStats::Ended(size_t method, wire::Code code, Duration duration) {
   counters.ended.fetch_add(1, kRelaxed);
 }
 
+void RpcStats::AnsweredAtOnce(size_t method, Duration duration) {
+  Started(method);
+  At(method).at_once.fetch_add(1, std::memory_order_relaxed);
+  Ended(method, wire::Code::kOk, duration);
+}
+
 std::vector<RpcStats::Numbers> RpcStats::Read() const {
   std::vector<Numbers> all(methods_.size());
   for (size_t i = 0; i < methods_.size(); ++i) {
@@ -25,6 +31,7 @@ std::vector<RpcStats::Numbers> RpcStats::Read() const {
     const Counters& counters = counters_[i];
     numbers.method = methods_[i];
     const uint64_t ended = counters.ended.load();  // before `started`, so that the difference is not negative
+    numbers.at_once = counters.at_once.load();
     numbers.in_flight = counters.started.load() - ended;
     for (size_t code = 0; code < kCodes; ++code) numbers.by_code[code] = counters.by_code[code].load();
     for (size_t b = 0; b < kLatencyBuckets; ++b) numbers.latency_us_pow2[b] = counters.latency[b].load();

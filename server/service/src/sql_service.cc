@@ -1,7 +1,7 @@
 #include "sisal/service/sql_service.h"
 
-#include <google/protobuf/arena.h>
-
+#include "parsed_request.h"
+#include "point_call.h"
 #include "service_support.h"
 #include "sisal/v1/request.pb.h"
 #include "sisal/v1/sql_service.pb.h"
@@ -31,28 +31,6 @@ enum Method {
 };
 
 Outcome StartingUp() { return wire::CallError(Error{"57P03", "the database system is starting up"}); }
-
-// A request on an arena of its own whose first block is here.
-template <typename Request>
-class ParsedRequest {
- public:
-  ParsedRequest() : arena_(Options(block_)), message_(google::protobuf::Arena::CreateMessage<Request>(&arena_)) {}
-  Status Parse(std::string_view bytes) { return wire::ParseMessage(bytes, *message_); }
-  const Request& operator*() const { return *message_; }
-  const Request* operator->() const { return message_; }
-
- private:
-  static google::protobuf::ArenaOptions Options(char* block) {
-    google::protobuf::ArenaOptions options;
-    options.initial_block = block;
-    options.initial_block_size = kBlockBytes;
-    return options;
-  }
-  static constexpr size_t kBlockBytes = 2048;
-  alignas(8) char block_[kBlockBytes];
-  google::protobuf::Arena arena_;
-  Request* message_;
-};
 
 }  // namespace
 
@@ -91,6 +69,18 @@ Outcome SqlService::Unary(int method, CallContext& context, wire::Buffer& respon
         return wire::CallError(NotBuilt(MethodOf(kService, method).full_name()));
     }
   });
+}
+
+bool SqlService::UnaryAtOnce(int method, std::string_view request, wire::Buffer& response) {
+  if (method != kExecute) return false;
+  Core* core = state_.core();
+  if (core == nullptr) return false;
+  try {
+    if (ReadPointAtOnce(*core, request, response)) return true;
+  } catch (const std::exception&) {  // memory has run out: Unary says so, if it happens there too
+  }
+  response.Clear();
+  return false;
 }
 
 Outcome SqlService::ServerStream(int method, CallContext& context, ReplyStream& stream) {

@@ -11,9 +11,6 @@
 namespace sisal::service {
 namespace {
 
-// Fields of ExecuteResponse; QueryResponse has the first three.
-constexpr uint32_t kHeader = 1, kChunk = 2, kTrailer = 3, kMore = 4;
-
 constexpr size_t kFirstChunkBytes = 16 << 10, kChunkBytesMax = 256 << 10;
 constexpr Duration kFirstChunkWait = std::chrono::milliseconds(1), kChunkWait = std::chrono::milliseconds(50);
 

@@ -12,6 +12,9 @@ namespace sisal::service {
 
 inline constexpr size_t kAnswerBytesMax = 1 << 20;
 
+// Fields of ExecuteResponse; QueryResponse has the first three.
+inline constexpr uint32_t kHeader = 1, kChunk = 2, kTrailer = 3, kMore = 4;
+
 // By its text or its id. Suspends. Errors: 08P01 neither, 22021, 26000, the engine's.
 Result<db::PreparedPtr> PrepareStatement(const v1::Statement& statement, db::Session& session,
                                          const CallContext& context);

@@ -42,11 +42,14 @@ class ReplyStream {
 };
 
 // What serves a service's methods; thread-safe. `method` counts as in the service's descriptor. Runs on a fiber of the
-// engine's. Both suspend.
+// engine's, where not said otherwise. Unary and ServerStream suspend.
 class Handler {
  public:
   virtual ~Handler() = default;
   virtual Outcome Unary(int method, CallContext& context, wire::Buffer& response) = 0;
+  // A call that can be answered with success where its request arrived: on any thread, in some microseconds, without
+  // waiting for anything. False: nothing was done, the call goes to Unary.
+  virtual bool UnaryAtOnce(int, std::string_view /*request*/, wire::Buffer& /*response*/) { return false; }
   virtual Outcome ServerStream(int method, CallContext& context, ReplyStream& stream) = 0;
 };
 

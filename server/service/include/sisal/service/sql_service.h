@@ -10,6 +10,7 @@ class SqlService final : public Handler {
  public:
   explicit SqlService(ServerState& state);
   Outcome Unary(int method, CallContext& context, wire::Buffer& response) override;
+  bool UnaryAtOnce(int method, std::string_view request, wire::Buffer& response) override;
   Outcome ServerStream(int method, CallContext& context, ReplyStream& stream) override;
 
  private:
