@@ -307,6 +307,20 @@ class TerminalTest(unittest.TestCase):
         self.terminal.line("SELECT 1;", "(1 row)")
         self.terminal.expect("sisal=> ")
 
+    def test_control_c_stops_the_printing(self):
+        self.terminal.type("SELECT n FROM generate_series(1, 3000000) AS g(n);\r")
+        self.terminal.expect("\n    9")  # the first rows are being shown
+        self.terminal.type("\x03")
+        self.terminal.expect("57014: canceling statement due to user request")
+        self.terminal.expect("sisal=> ")
+
+    def test_help_guides_and_exit_leaves(self):
+        self.assertIn("\\q to quit", self.terminal.line("help"))
+        self.terminal.type("exit\r")
+        self.assertEqual(self.terminal.close(), 0)
+        self.terminal = Terminal(self.home.name)
+        self.terminal.expect("sisal=> ")
+
     def test_hangup_rolls_the_transaction_back(self):
         sql("CREATE TABLE h1 (a INTEGER PRIMARY KEY)")
         self.terminal.line("BEGIN;", "sisal=*> ")

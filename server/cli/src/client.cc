@@ -191,9 +191,12 @@ Status Client::ReadRest(v1::QueryRequest request, const ColumnTypes& columns, Ro
   const grpc::Status status = Invoke(
       [&](grpc::ClientContext* context) {
         const auto stream = stub_->Query(context, request);
+        // A Ctrl-C while the rows before these were shown has found no call to cancel. The request is under way, so
+        // that the server drops what it holds for us.
+        if (interrupts_.pending()) context->TryCancel();
         v1::QueryResponse response;
         while (stream->Read(&response)) {
-          if (!delivered.ok()) continue;  // what was under way when it was cancelled
+          if (!delivered.ok() || interrupts_.pending()) continue;  // what was under way when it was cancelled
           if (response.has_chunk()) delivered = Deliver(response.chunk(), columns, consumer);
           if (!delivered.ok()) context->TryCancel();
           if (response.has_trailer()) Absorb(response.trailer(), outcome);

@@ -247,7 +247,7 @@ Result<uint64_t> RunExport(Shell& shell, const CopyCommand& command) {
   const bool in_place = stat(command.path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
   const std::string path = in_place ? command.path : command.path + ".partial";
   File file(std::fopen(path.c_str(), "we"));
-  if (file.get() == nullptr) return FileError(path);
+  if (file.get() == nullptr) return FileError(command.path);
   Output output(file.get());
   Result<uint64_t> exported = ExportTo(shell, command, output);
   const bool closed = file.Close();
@@ -260,8 +260,9 @@ Result<uint64_t> RunExport(Shell& shell, const CopyCommand& command) {
 }  // namespace
 
 Verdict RunCopy(Shell& shell, std::string_view arguments) {
-  const Result<CopyCommand> command = ParseCopy(arguments);
+  Result<CopyCommand> command = ParseCopy(arguments);
   if (!command.ok()) return shell.ReportError(command.error(), "");
+  command->path = ExpandTilde(command->path);
   const auto start = std::chrono::steady_clock::now();
   const Result<uint64_t> count = command->from_file ? RunImport(shell, *command) : RunExport(shell, *command);
   if (!count.ok()) return shell.ReportError(count.error(), command->query);

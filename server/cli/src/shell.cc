@@ -1,5 +1,6 @@
 #include "shell.h"
 
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,13 @@
 namespace sisal::cli {
 namespace {
 using std::chrono::steady_clock;
+
+constexpr std::string_view kGuide =
+    "This is sisal, the command line of the Sisal database. SQL runs when a semicolon ends it.\n"
+    "Type:  \\h for help with SQL statements\n"
+    "       \\? for the list of commands\n"
+    "       \\d to list the tables, \\d NAME to describe one\n"
+    "       \\q to quit\n";
 
 bool IsWrite(std::string_view command) {
   return command == "INSERT" || command == "UPDATE" || command == "DELETE" || command == "MERGE";
@@ -33,8 +41,16 @@ Verdict Shell::Run(LineSource& source) {
       entry.clear();
       continue;
     }
-    // A Ctrl-C before, while names were looked up for a completion, does not concern this line.
-    if (source.interactive()) client_.interrupts().TakePending();
+    if (source.interactive()) {
+      // A Ctrl-C before, while names were looked up for a completion, does not concern this line.
+      client_.interrupts().TakePending();
+      const TypedWord word = ReadTypedWord(line);
+      if (word == TypedWord::kQuit && splitter.prompt_mark() == '=') return Verdict::kQuit;
+      if (word != TypedWord::kNone && Advise(word, splitter.prompt_mark())) {
+        source.Remember(line);
+        continue;
+      }
+    }
     splitter.Feed(line);
     error_prefix_ = source.ErrorPrefix();
     entry += line;
@@ -48,6 +64,22 @@ Verdict Shell::Run(LineSource& source) {
   const std::string unfinished = splitter.TakeUnfinished();
   if (source.interactive() || unfinished.empty()) return Verdict::kGoOn;
   return RunStatement(unfinished, settings_.display);
+}
+
+bool Shell::Advise(TypedWord word, char prompt_mark) {
+  const bool quoted = prompt_mark != '=' && prompt_mark != '-' && prompt_mark != '(';
+  if (prompt_mark == '=') {
+    if (word != TypedWord::kHelp) return false;  // \q works here
+    PrintText(kGuide);
+  } else if (word == TypedWord::kHelp) {
+    PrintText("Use \\? for help or press control-C to clear the input buffer.\n");
+  } else if (quoted) {
+    PrintText("Use control-D to quit.\n");
+  } else if (word == TypedWord::kQuit) {
+    PrintText("Use \\q to quit.\n");
+  }
+  static_cast<void>(output_.Flush());  // a failure comes again with the next flush
+  return prompt_mark == '=';
 }
 
 Verdict Shell::RunFed(LineSource& source, StatementSplitter& splitter) {
@@ -73,7 +105,7 @@ Verdict Shell::RunFed(LineSource& source, StatementSplitter& splitter) {
 
 Verdict Shell::RunFile(const std::string& path) {
   if (include_depth_ >= kIncludeDepthMax) return Complain(path + ": files are included too deeply");
-  FILE* file = std::fopen(path.c_str(), "re");
+  FILE* file = std::fopen(ExpandTilde(path).c_str(), "re");
   if (file == nullptr) return Complain(path + ": " + std::strerror(errno));
   ++include_depth_;
   const std::string prefix = error_prefix_;
@@ -167,6 +199,23 @@ void Shell::PrintTiming(steady_clock::time_point start) {
   std::fprintf(stderr, "%s\n", text.c_str());
 }
 
+TypedWord ReadTypedWord(std::string_view line) {
+  size_t end = 0;
+  while (end < line.size() && (std::isalpha(static_cast<unsigned char>(line[end])) != 0 || line[end] == '\\')) ++end;
+  std::string word(line.substr(0, end));
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string_view rest = line.substr(end);
+  bool semicolon = false;
+  while (!rest.empty() && (std::isspace(static_cast<unsigned char>(rest[0])) != 0 || (rest[0] == ';' && !semicolon))) {
+    semicolon = semicolon || rest[0] == ';';
+    rest.remove_prefix(1);
+  }
+  if (!rest.empty()) return TypedWord::kNone;
+  if (word == "help") return TypedWord::kHelp;
+  if (word == "quit" || word == "exit") return TypedWord::kQuit;
+  return word == "\\q" ? TypedWord::kBackslashQ : TypedWord::kNone;
+}
+
 LineSource::Event TextSource::Next(const std::string&, std::string* line) {
   if (!text_.has_value()) return Event::kEnd;
   *line = *std::move(text_);
@@ -188,6 +237,12 @@ LineSource::Event FileSource::Next(const std::string&, std::string* line) {
 
 std::string FileSource::ErrorPrefix() const {
   return name_.empty() ? std::string() : "sisal:" + name_ + ":" + std::to_string(line_) + ": ";
+}
+
+std::string ExpandTilde(const std::string& path) {
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || (path != "~" && !path.starts_with("~/"))) return path;
+  return home + path.substr(1);
 }
 
 std::string CommandTag(const Client::Outcome& outcome) {

@@ -33,6 +33,10 @@ class LineSource {
   virtual std::string ErrorPrefix() const { return std::string(); }
 };
 
+// What people type who do not know, or remember psql: the word alone on its line, a semicolon at most after it.
+enum class TypedWord { kNone, kHelp, kQuit, kBackslashQ };
+TypedWord ReadTypedWord(std::string_view line);
+
 class Shell {
  public:
   struct Settings {
@@ -73,6 +77,8 @@ class Shell {
  private:
   static constexpr int kIncludeDepthMax = 16;
 
+  // Tells what helps whoever typed `word` at such a prompt. True: the word is no SQL.
+  bool Advise(TypedWord word, char prompt_mark);
   Verdict RunFed(LineSource& source, StatementSplitter& splitter);
   std::string Prompt(const StatementSplitter& splitter) const;
 
@@ -111,6 +117,8 @@ class FileSource final : public LineSource {
   uint64_t line_ = 0;
 };
 
+// "~/a" as a file in the user's home, anything else as it is: what a shell does for its commands' arguments.
+std::string ExpandTilde(const std::string& path);
 // "INSERT 0 3", "CREATE TABLE": the command tag as psql prints it.
 std::string CommandTag(const Client::Outcome& outcome);
 // "Time: 1234.567 ms (00:01.235)".

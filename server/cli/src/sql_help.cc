@@ -54,7 +54,7 @@ constexpr Entry kEntries[] = {
 
 constexpr std::string_view kMetaCommandHelp =
     R"(General
-  \q                     quit
+  \q                     quit, as do quit and exit alone on a line
   \copy T FROM 'F' ...   import a CSV file into table T, or T (columns), in one transaction
   \copy T TO 'F' ...     export table T, T (columns) or (query) to a CSV file
                          options: csv, header [match], delimiter 'C', null 'TEXT'; F: a file, stdin or stdout

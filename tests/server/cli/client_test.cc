@@ -21,6 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // The header of one column of integers, and a chunk of `values`.
 void AddHeader(v1::ResultHeader* header) {
@@ -184,6 +185,38 @@ TEST_F(ClientTest, SigintCancelsTheCallNotTheProgram) {
   EXPECT_TRUE(interrupts_.TakePending());
 }
 
+// Shows the first rows for so long that the user loses patience.
+struct SlowRows final : RowConsumer {
+  explicit SlowRows(Interrupts& user) : interrupts(user) {}
+  Status Header(const ColumnTypes&) override { return Status(); }
+  Status Rows(const ColumnTypes&, const v1::ColumnBatch&) override {
+    if (++batches == 1) kill(getpid(), SIGINT);
+    while (!interrupts.pending()) std::this_thread::yield();
+    return Status();
+  }
+  Interrupts& interrupts;
+  int batches = 0;
+};
+
+TEST_F(ClientTest, SigintBetweenTheCallsOfAStatementCancelsIt) {
+  server_.on_execute = [](grpc::ServerContext*, const v1::ExecuteRequest&, v1::ExecuteResponse* response) {
+    AddHeader(response->mutable_header());
+    AddRows({1}, response->mutable_chunk());
+    response->set_more("token");
+    return grpc::Status();
+  };
+  server_.on_query = [](grpc::ServerContext* context, const v1::QueryRequest&,
+                        grpc::ServerWriter<v1::QueryResponse>* writer) {
+    v1::QueryResponse response;
+    AddRows({2}, response.mutable_chunk());
+    for (int i = 0; i < 100'000 && !context->IsCancelled(); ++i) writer->Write(response);
+    return grpc::Status();
+  };
+  SlowRows slow(interrupts_);
+  EXPECT_SQLSTATE(client_.Run("SELECT n", slow), "57014");
+  EXPECT_EQ(slow.batches, 1) << "what arrives after it is not shown";
+}
+
 TEST_F(ClientTest, ConnectTellsTheVersion) {
   const auto info = client_.Connect(std::chrono::seconds(60));
   ASSERT_OK(info);
@@ -247,6 +280,65 @@ class ShellTest : public ClientTest {
   Shell shell_;
   std::string directory_;
 };
+
+// Somebody types `lines`.
+class TypedLines final : public LineSource {
+ public:
+  explicit TypedLines(std::vector<std::string> lines) : lines_(std::move(lines)) {}
+  Event Next(const std::string&, std::string* line) override {
+    if (next_ == lines_.size()) return Event::kEnd;
+    *line = lines_[next_++] + "\n";
+    return Event::kLine;
+  }
+  bool interactive() const override { return true; }
+
+ private:
+  const std::vector<std::string> lines_;
+  size_t next_ = 0;
+};
+
+TEST_F(ShellTest, HelpAloneOnALineGuides) {
+  TypedLines typed({"help", "HELP ; ", "help me", "too;"});
+  EXPECT_EQ(shell_.Run(typed), Verdict::kGoOn);
+  ASSERT_EQ(server_.executed.size(), 1u);
+  EXPECT_EQ(server_.executed[0].statement().sql(), "help me\ntoo");
+  EXPECT_THAT(Printed(), HasSubstr("\\q to quit"));
+}
+
+TEST_F(ShellTest, QuitAndExitLeave) {
+  for (const char* word : {"quit", "exit", "Exit;", "quit  "}) {
+    TypedLines typed({word, "X;"});
+    EXPECT_EQ(shell_.Run(typed), Verdict::kQuit) << word;
+  }
+  EXPECT_THAT(server_.executed, IsEmpty());
+}
+
+TEST_F(ShellTest, InsideAStatementTheWordsAreSqlAndAHintIsGiven) {
+  TypedLines typed({"SELECT", "quit", "help", "'", "exit", "\\q", "';"});
+  EXPECT_EQ(shell_.Run(typed), Verdict::kGoOn);
+  ASSERT_EQ(server_.executed.size(), 1u);
+  EXPECT_EQ(server_.executed[0].statement().sql(), "SELECT\nquit\nhelp\n'\nexit\n\\q\n'");
+  EXPECT_THAT(Printed(), StartsWith("Use \\q to quit.\n"
+                                    "Use \\? for help or press control-C to clear the input buffer.\n"
+                                    "Use control-D to quit.\nUse control-D to quit.\n"));
+}
+
+TEST_F(ShellTest, InAScriptTheWordsAreSql) {
+  EXPECT_EQ(Run("quit\n"), Verdict::kGoOn);
+  EXPECT_EQ(server_.executed.size(), 1u);
+}
+
+TEST_F(ShellTest, TildeIsTheHomeOfFiles) {
+  const char* home = getenv("HOME");
+  const std::string before = home == nullptr ? "" : home;
+  setenv("HOME", directory_.c_str(), 1);
+  WriteFile("X;");
+  EXPECT_EQ(Run("\\i ~/data.csv"), Verdict::kGoOn);
+  EXPECT_EQ(server_.executed.size(), 1u);
+  EXPECT_EQ(ExpandTilde("~other/a"), "~other/a");
+  EXPECT_EQ(ExpandTilde("a~/b"), "a~/b");
+  setenv("HOME", before.c_str(), 1);
+}
 
 TEST_F(ShellTest, ScriptStopsAtTheFirstError) {
   EXPECT_EQ(Run("X; bad; Y"), Verdict::kFailed);
