@@ -17,8 +17,7 @@ bool LetsRowThrough(const sql::Plan& plan) {
 }
 
 bool ReadsOneRow(const sql::Plan& scan) {
-  return !scan.index.has_value() && scan.predicate == nullptr && !scan.with_key &&
-         scan.row_lock == sql::RowLockMode::kNone && scan.bounds.size() == 1 &&
+  return !scan.index.has_value() && scan.predicate == nullptr && !scan.with_key && scan.bounds.size() == 1 &&
          scan.bounds[0].equal.size() == scan.table->primary_key.size() && !scan.table->primary_key.empty();
 }
 

@@ -90,8 +90,7 @@ struct Plan {
   std::optional<uint32_t> index;
   std::vector<KeyBounds> bounds;  // empty: all rows; several: one after another (IN list), distinct
   bool backward = false;
-  uint32_t first_rows = 64;                   // what the first step reads ahead; a LIMIT above may want fewer
-  RowLockMode row_lock = RowLockMode::kNone;  // unused: see row_locks
+  uint32_t first_rows = 64;  // what the first step reads ahead; a LIMIT above may want fewer
 
   const function::SetFunction* set_function = nullptr;  // kFunctionScan
   std::vector<const Expr*> function_args;
