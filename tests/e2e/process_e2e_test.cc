@@ -288,6 +288,23 @@ TEST(ProcessTest, JsonLogIsOneObjectEachLine) {
   for (std::string line; std::getline(log, line);) EXPECT_EQ(line.front(), '{') << line;
 }
 
+TEST(ProcessTest, ATakenAddressIsExitCode3AndTheLogSaysWhy) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start());
+  const std::string command = std::string(SISALD_PATH) + " --log-format json --http-listen '' --listen " +
+                              server.grpc_address() + " --data-dir " + server.directory() + "/other 2> " +
+                              server.directory() + "/second";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 3);
+  std::ifstream file(server.directory() + "/second");
+  std::string text;
+  for (std::string line; std::getline(file, line);) {
+    EXPECT_EQ(line.front(), '{') << line;
+    text += line;
+  }
+  EXPECT_THAT(text, HasSubstr("Address already in use"));
+  EXPECT_THAT(text, HasSubstr("55006"));
+}
+
 TEST(ProcessTest, WrongUsageIsExitCode2) {
   EXPECT_EQ(WEXITSTATUS(std::system((std::string(SISALD_PATH) + " --nope 2> /dev/null").c_str())), 2);
 }

@@ -1,8 +1,10 @@
 // Flags over environment over file.
 #include <CLI/CLI.hpp>
-#include <fstream>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 #include <optional>
-#include <sstream>
 
 #include "sisal/config/settings.h"
 
@@ -40,11 +42,28 @@ std::string HelpOf(const SettingSpec& spec, const Settings& defaults) {
 }
 
 Status ApplyFile(const std::string& path, Settings& settings) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file.good()) return Error{"22023", "cannot read the configuration file \"" + path + "\""};
-  return ApplyToml(text.str(), path, settings);
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), &std::fclose);
+  std::string text;
+  if (file != nullptr) {
+    char bytes[4096];
+    for (size_t size; (size = std::fread(bytes, 1, sizeof bytes, file.get())) > 0;) text.append(bytes, size);
+  }
+  if (file == nullptr || std::ferror(file.get()) != 0) {
+    return Error{"22023", "cannot read the configuration file \"" + path + "\": " + std::strerror(errno)};
+  }
+  return ApplyToml(text, path, settings);
+}
+
+// Sets what was given as `text` by a flag or the environment, whose name an error tells.
+Status Apply(const std::string& source, const SettingSpec& spec, const std::string& text, Settings& settings) {
+  const Status set = Set(spec, text, settings);
+  return set.ok() ? set : Error{"22023", source + ": " + set.error().message()};
+}
+
+Status CheckAddress(const char* name, const std::string& address) {
+  const auto parsed = ParseHostPort(address);
+  if (parsed.ok()) return Status();
+  return Error{"22023", std::string("invalid value for setting \"") + name + "\": " + parsed.error().message()};
 }
 
 }  // namespace
@@ -82,20 +101,18 @@ Result<CommandLine> Load(const std::vector<std::string>& arguments, const std::v
   for (size_t i = 0; i < table.size(); ++i) {
     const auto from_environment = Find(environment, EnvironmentOf(table[i]));
     if (options[i]->count() > 0) {
-      SISAL_RETURN_IF_ERROR(Set(table[i], values[i], out.settings));
+      SISAL_RETURN_IF_ERROR(Apply(FlagOf(table[i]), table[i], values[i], out.settings));
     } else if (from_environment.has_value()) {
-      SISAL_RETURN_IF_ERROR(Set(table[i], *from_environment, out.settings));
+      SISAL_RETURN_IF_ERROR(Apply(EnvironmentOf(table[i]), table[i], *from_environment, out.settings));
     }
   }
+  SISAL_RETURN_IF_ERROR(CheckAddress("listen", out.settings.listen));
+  if (!out.settings.http_listen.empty()) SISAL_RETURN_IF_ERROR(CheckAddress("http_listen", out.settings.http_listen));
   if (print_config) {
     out.action = CommandLine::Action::kPrintConfig, out.output = Print(out.settings);
     return out;
   }
   if (out.settings.data_dir.empty()) return Error{"22023", "the setting \"data_dir\" is required: --data-dir DIR"};
-  SISAL_RETURN_IF_ERROR(Status(ParseHostPort(out.settings.listen).status()));
-  if (!out.settings.http_listen.empty()) {
-    SISAL_RETURN_IF_ERROR(Status(ParseHostPort(out.settings.http_listen).status()));
-  }
   return out;
 }
 

@@ -23,19 +23,26 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   }
 }
 
+std::string NumberWanted(const SettingSpec& spec) {
+  if (spec.unit == "bytes") return "a whole number is wanted, which KiB, MiB, GiB or TiB may follow without a blank";
+  if (spec.unit == "count") return "a whole number is wanted";
+  return "a whole number is wanted; its unit is " + std::string(spec.unit);
+}
+
 Result<uint64_t> ParseNumber(const SettingSpec& spec, std::string_view text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   std::string_view suffix(end, static_cast<size_t>(text.data() + text.size() - end));
-  if (error != std::errc()) return Invalid(spec, text, "a whole number is wanted");
+  if (error != std::errc()) return Invalid(spec, text, NumberWanted(spec));
   int shift = 0;
   if (spec.unit == "bytes") {
     if (suffix == "KiB") shift = 10;
     if (suffix == "MiB") shift = 20;
     if (suffix == "GiB") shift = 30;
+    if (suffix == "TiB") shift = 40;
     if (shift != 0) suffix = {};
   }
-  if (!suffix.empty() || value > UINT64_MAX >> shift) return Invalid(spec, text, "a whole number is wanted");
+  if (!suffix.empty() || value > UINT64_MAX >> shift) return Invalid(spec, text, NumberWanted(spec));
   value <<= shift;
   if (value < spec.min || value > spec.max) {
     return Invalid(spec, text, "it must lie between " + std::to_string(spec.min) + " and " + std::to_string(spec.max));
@@ -43,19 +50,20 @@ Result<uint64_t> ParseNumber(const SettingSpec& spec, std::string_view text) {
   return value;
 }
 
-struct TextOfNode {
-  Result<std::string> operator()(const toml::value<int64_t>& node) const { return std::to_string(node.get()); }
-  Result<std::string> operator()(const toml::value<bool>& node) const {
-    return std::string(node.get() ? "true" : "false");
+// The value of a key in the form that Set takes. A file has types: a number where a name is wanted is a mistake.
+Result<std::string> NodeText(const SettingSpec& spec, const toml::node& node) {
+  const auto* text = node.as_string();
+  if (std::holds_alternative<std::string Settings::*>(spec.member)) {
+    if (text != nullptr) return text->get();
+    return Error{"22023", "a string is wanted, in quotes"};
   }
-  Result<std::string> operator()(const toml::value<std::string>& node) const { return node.get(); }
-};
-
-Result<std::string> NodeText(const toml::node& node) {
-  if (const auto* number = node.as_integer()) return TextOfNode()(*number);
-  if (const auto* flag = node.as_boolean()) return TextOfNode()(*flag);
-  if (const auto* text = node.as_string()) return TextOfNode()(*text);
-  return Error{"22023", "a string, a whole number or a boolean is wanted"};
+  if (std::holds_alternative<bool Settings::*>(spec.member)) {
+    if (const auto* flag = node.as_boolean()) return std::string(flag->get() ? "true" : "false");
+    return Error{"22023", "true or false is wanted, without quotes"};
+  }
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (text != nullptr && spec.unit == "bytes") return text->get();  // "64MiB"
+  return Error{"22023", NumberWanted(spec)};
 }
 
 }  // namespace
@@ -76,6 +84,8 @@ Status Set(const SettingSpec& spec, std::string_view text, Settings& settings) {
     SISAL_ASSIGN_OR_RETURN(settings.*(*number), ParseNumber(spec, text));
     return Status();
   }
+  // The system's calls would take what is before it.
+  if (text.find('\0') != std::string_view::npos) return Invalid(spec, "...", "it holds a zero byte");
   if (!spec.choices.empty()) {
     bool known = false;
     for (const std::string_view choice : Split(spec.choices, '|')) known = known || choice == text;
@@ -100,7 +110,7 @@ Status ApplyToml(std::string_view text, const std::string& path, Settings& setti
     }
     const std::string place = path + ":" + std::to_string(key.source().begin.line) + ": ";
     if (found == nullptr) return Error{"22023", place + "unknown setting \"" + std::string(key.str()) + "\""};
-    const Result<std::string> value = NodeText(node);
+    const Result<std::string> value = NodeText(*found, node);
     if (!value.ok()) return Error{"22023", place + std::string(key.str()) + ": " + value.error().message()};
     const Status set = Set(*found, *value, settings);
     if (!set.ok()) return Error{"22023", place + set.error().message()};
@@ -131,7 +141,14 @@ Result<HostPort> ParseHostPort(std::string_view text) {
     const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), out.port);
     if (error == std::errc() && end == port.data() + port.size() && !port.empty()) {
       out.host = std::string(text.substr(0, colon));
-      return out;
+      if (out.host.empty()) {
+        return Error{"22023", "\"" + std::string(text) +
+                                  "\" is not HOST:PORT: for all addresses write 0.0.0.0:PORT or [::]:PORT"};
+      }
+      const bool bracketed = out.host.starts_with('[') && out.host.ends_with(']');
+      if (bracketed || out.host.find(':') == std::string::npos) return out;
+      return Error{"22023",
+                   "\"" + std::string(text) + "\" is not HOST:PORT: an IPv6 address is written [ADDRESS]:PORT"};
     }
   }
   return Error{"22023", "\"" + std::string(text) + "\" is not HOST:PORT"};

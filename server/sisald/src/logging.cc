@@ -1,6 +1,7 @@
 #include "logging.h"
 
 #include <google/protobuf/stubs/logging.h>
+#include <grpc/support/log.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -46,6 +47,12 @@ void ProtobufSink(google::protobuf::LogLevel level, const char*, int, const std:
   spdlog::log(level == google::protobuf::LOGLEVEL_FATAL ? spdlog::level::err : spdlog::level::debug, "{}", message);
 }
 
+// gRPC tells only here why an address cannot be bound. Its own lines would not be JSON.
+void GrpcSink(gpr_log_func_args* line) {
+  spdlog::log(line->severity == GPR_LOG_SEVERITY_ERROR ? spdlog::level::warn : spdlog::level::debug, "gRPC: {}",
+              line->message);
+}
+
 }  // namespace
 
 void StartLogging(const config::Settings& settings) {
@@ -63,6 +70,7 @@ void StartLogging(const config::Settings& settings) {
   spdlog::set_default_logger(std::move(logger));
   SetLogSink(&EngineSink);
   google::protobuf::SetLogHandler(&ProtobufSink);
+  gpr_set_log_function(&GrpcSink);
 }
 
 void LogInfo(const std::string& message) { spdlog::info("{}", message); }

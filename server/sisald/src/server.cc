@@ -41,7 +41,6 @@ int ExitCodeOf(const Error& error) { return error.sqlstate() == "55006" ? kExitI
 
 int FailStart(const std::string& doing, const Error& error) {
   std::string text = "cannot " + doing + ": " + error.ToString();
-  if (!error.detail().empty()) text += " (" + error.detail() + ")";
   if (!error.hint().empty()) text += " Hint: " + error.hint();
   LogError(text);
   return ExitCodeOf(error);

@@ -12,6 +12,7 @@
 namespace sisal::config {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const SettingSpec& Spec(std::string_view name) {
@@ -68,6 +69,61 @@ TEST(SettingsTest, MalformedTomlNamesTheLine) {
   EXPECT_THAT(status.error().message(), HasSubstr("f.toml:2"));
 }
 
+TEST(SettingsTest, AFileHasTypes) {
+  for (const char* text : {"listen = 7433", "data_dir = true", "reflection = 1", "reflection = \"true\"", "loops = 1.5",
+                           "loops = \"4\"", "drain_ms = \"25s\"", "loops = [1]", "[listen]\nx = 1"}) {
+    Settings settings;
+    const Status status = ApplyToml(text, "f.toml", settings);
+    EXPECT_SQLSTATE(status, "22023");
+    EXPECT_THAT(status.error().message(), AllOf(HasSubstr("f.toml:1: "), HasSubstr("wanted"))) << text;
+  }
+  Settings settings;
+  EXPECT_OK(ApplyToml("wal_segment_bytes = \"8MiB\"\nloops = 2\nreflection = false\n", "f.toml", settings));
+  EXPECT_EQ(settings.wal_segment_bytes, 8u << 20);
+}
+
+TEST(SettingsTest, AFileThatCannotBeReadIsAnError) {
+  for (const char* path : {"/nonexistent", "/tmp"}) {
+    const auto line = Load({"--data-dir", "d", "--config", path}, {});
+    EXPECT_SQLSTATE(line.status(), "22023");
+    EXPECT_THAT(line.error().message(), HasSubstr(std::string("cannot read the configuration file \"") + path));
+  }
+}
+
+TEST(SettingsTest, ErrorsTellWhereTheValueCameFrom) {
+  EXPECT_THAT(Load({"--data-dir", "d"}, {"SISAL_LOOPS="}).error().message(), HasSubstr("SISAL_LOOPS: "));
+  EXPECT_THAT(Load({"--data-dir", "d", "--drain-ms", "25s"}, {}).error().message(),
+              AllOf(HasSubstr("--drain-ms: "), HasSubstr("its unit is ms")));
+  EXPECT_THAT(Load({"--data-dir", "d", "--http-listen", "x"}, {}).error().message(), HasSubstr("\"http_listen\""));
+}
+
+// What it prints must be fit for --config.
+TEST(SettingsTest, PrintConfigChecksAllThatARunDoes) {
+  EXPECT_SQLSTATE(Load({"--print-config", "--listen", "nowhere"}, {}).status(), "22023");
+  ASSERT_OK_AND_ASSIGN(const CommandLine line,
+                       Load({"--print-config", "--listen", "[::1]:0", "--http-listen", ""}, {}));
+  const TempFile file(line.output);
+  ASSERT_OK_AND_ASSIGN(const CommandLine back, Load({"--config", file.path(), "--print-config"}, {}));
+  EXPECT_EQ(back.output, line.output);
+}
+
+TEST(SettingsTest, ExtremeValuesOverflowNothing) {
+  for (const SettingSpec& spec : SettingsTable()) {
+    Settings settings;
+    if (!std::holds_alternative<uint64_t Settings::*>(spec.member)) continue;
+    EXPECT_SQLSTATE(Set(spec, "18446744073709551615", settings), "22023");
+    EXPECT_OK(Set(spec, std::to_string(spec.max), settings));
+    // As durations they are counted in nanoseconds.
+    const uint64_t unit_ns = spec.unit == "ms" ? 1'000'000 : spec.unit == "seconds" ? 1'000'000'000 : 1;
+    EXPECT_LE(spec.max, uint64_t{INT64_MAX} / unit_ns / 2) << spec.name;
+  }
+}
+
+TEST(SettingsTest, ZeroBytesInTextAreRefused) {
+  Settings settings;
+  EXPECT_SQLSTATE(ApplyToml("data_dir = \"a\\u0000b\"", "f.toml", settings), "22023");
+}
+
 TEST(SettingsTest, UnknownFlagIsAnError) { EXPECT_SQLSTATE(Load({"--data-dir", "d", "--nope"}, {}).status(), "22023"); }
 
 TEST(SettingsTest, UnknownEnvironmentIsLeftAlone) {
@@ -119,6 +175,8 @@ TEST(SettingsTest, HostPort) {
   EXPECT_SQLSTATE(ParseHostPort("localhost").status(), "22023");
   EXPECT_SQLSTATE(ParseHostPort("localhost:99999").status(), "22023");
   EXPECT_SQLSTATE(ParseHostPort("localhost:").status(), "22023");
+  EXPECT_SQLSTATE(ParseHostPort("::1:80").status(), "22023");
+  EXPECT_SQLSTATE(ParseHostPort(":80").status(), "22023");
 }
 
 }  // namespace
