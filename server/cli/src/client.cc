@@ -127,6 +127,7 @@ Result<Client::Outcome> Client::Run(v1::Statement statement, RowConsumer& consum
     return Error("22021", std::string("invalid byte sequence for encoding \"UTF8\": ") + byte);
   }
   const bool ends = !handle_.empty() && EndsTransaction(statement.sql());
+  const bool rolls_back = ends && RollsBack(statement.sql());
   v1::ExecuteRequest request;
   if (!handle_.empty()) {
     request.mutable_transaction()->set_handle(handle_);
@@ -135,7 +136,27 @@ Result<Client::Outcome> Client::Run(v1::Statement statement, RowConsumer& consum
   }
   request.mutable_statement()->Swap(&statement);
   Result<Outcome> outcome = Execute(std::move(request), consumer, milliseconds(0));
+  if (!outcome.ok() && rolls_back) return SettleRollback(std::move(outcome).error());
   if (!outcome.ok() && ends) AskOutcome(&outcome.error());
+  return outcome;
+}
+
+Result<Client::Outcome> Client::SettleRollback(Error error) {
+  if (IsConnectionLoss(error)) {
+    ForgetTransaction();
+    return std::move(error).WithDetail("Nothing of the transaction is committed: the server rolls it back by itself.");
+  }
+  const bool restarted = error.sqlstate() == "08007";
+  if (error.sqlstate() != "25P03" && !restarted) {
+    AskOutcome(&error);
+    return error;
+  }
+  ForgetTransaction();
+  Outcome outcome;
+  outcome.command = "ROLLBACK";
+  v1::Warning& warning = outcome.warnings.emplace_back();
+  warning.set_sqlstate("25P03");
+  warning.set_message(restarted ? "the server has restarted: the transaction had been rolled back" : error.message());
   return outcome;
 }
 
@@ -338,6 +359,15 @@ bool EndsTransaction(std::string_view sql) {
   std::string next = TakeWord(&sql);
   if (next == "work" || next == "transaction") next = TakeWord(&sql);
   return next != "to" && next != "prepared";
+}
+
+bool RollsBack(std::string_view sql) {
+  if (!EndsTransaction(sql)) return false;
+  const std::string first = TakeWord(&sql);
+  if (first != "rollback" && first != "abort") return false;
+  std::string next = TakeWord(&sql);
+  if (next == "work" || next == "transaction") next = TakeWord(&sql);
+  return next.empty();
 }
 
 std::optional<BeginStatement> ParseBegin(std::string_view sql) {

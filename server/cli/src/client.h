@@ -89,6 +89,9 @@ class Client {
   void Absorb(const v1::TransactionState& state);
   // The error of a call that carried the transaction's handle, if there is one.
   Error Failed(const grpc::Status& status);
+  // After a ROLLBACK has failed. What the user wants is so already if the server has ended the transaction, or has lost
+  // it: no COMMIT of ours can have come before.
+  Result<Outcome> SettleRollback(Error error);
   // After a call that was to end the transaction has failed: asks the server what became of it.
   void AskOutcome(Error* error);
   void KeepTransaction(const std::string& handle, Phase phase);
@@ -104,6 +107,8 @@ class Client {
 
 // Whether a statement is COMMIT, END, ABORT or ROLLBACK, but not ROLLBACK TO.
 bool EndsTransaction(std::string_view sql);
+// Whether it is ROLLBACK or ABORT, and begins no new one with AND CHAIN.
+bool RollsBack(std::string_view sql);
 // BEGIN or START TRANSACTION.
 struct BeginStatement {
   std::string command;  // its tag

@@ -175,6 +175,35 @@ TEST_F(ClientTest, ConsumersErrorEndsTheStream) {
   EXPECT_EQ(consumer.batches, 2);
 }
 
+TEST_F(ClientTest, RollbackOfWhatTheServerHasEndedSucceedsWithAWarning) {
+  for (const std::string state : {"25P03", "08007"}) {
+    EXPECT_OK(client_.Run("BEGIN", rows_));
+    const auto before = server_.on_execute;
+    server_.on_execute = [&](grpc::ServerContext*, const v1::ExecuteRequest&, v1::ExecuteResponse*) {
+      return SqlStatus(state, "gone");
+    };
+    EXPECT_SQLSTATE(client_.Run("X", rows_), state);
+    const auto outcome = client_.Run("ROLLBACK", rows_);
+    server_.on_execute = before;
+    ASSERT_OK(outcome);
+    EXPECT_EQ(outcome->command, "ROLLBACK");
+    ASSERT_EQ(outcome->warnings.size(), 1u);
+    EXPECT_EQ(outcome->warnings[0].sqlstate(), "25P03");
+    EXPECT_EQ(client_.phase(), Client::Phase::kNone);
+  }
+}
+
+TEST_F(ClientTest, RollbackWithoutAServerSaysThatNothingIsCommitted) {
+  EXPECT_OK(client_.Run("BEGIN", rows_));
+  server_.on_execute = [&](grpc::ServerContext*, const v1::ExecuteRequest&, v1::ExecuteResponse*) {
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "Socket closed");
+  };
+  const auto outcome = client_.Run("rollback work", rows_);
+  EXPECT_SQLSTATE(outcome, "08006");
+  EXPECT_THAT(outcome.error().detail(), HasSubstr("Nothing of the transaction is committed"));
+  EXPECT_EQ(client_.phase(), Client::Phase::kNone);
+}
+
 TEST_F(ClientTest, SigintCancelsTheCallNotTheProgram) {
   server_.on_execute = [](grpc::ServerContext* context, const v1::ExecuteRequest&, v1::ExecuteResponse*) {
     kill(getpid(), SIGINT);

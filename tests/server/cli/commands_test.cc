@@ -31,6 +31,14 @@ TEST(TransactionWordsTest, StatementsThatEndIt) {
   EXPECT_FALSE(EndsTransaction("select 'commit'"));
 }
 
+TEST(TransactionWordsTest, StatementsThatRollBack) {
+  EXPECT_TRUE(RollsBack("ROLLBACK"));
+  EXPECT_TRUE(RollsBack("abort work -- x"));
+  EXPECT_FALSE(RollsBack("commit"));
+  EXPECT_FALSE(RollsBack("rollback to s"));
+  EXPECT_FALSE(RollsBack("ROLLBACK AND CHAIN"));
+}
+
 TEST(TransactionWordsTest, StatementsThatBeginIt) {
   EXPECT_EQ(ParseBegin("begin")->modes, "");
   EXPECT_EQ(ParseBegin("/* x */ BEGIN work")->modes, "");
