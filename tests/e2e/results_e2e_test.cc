@@ -143,6 +143,29 @@ TEST_F(ResultsTest, PointReadsAnswerAsOtherReadsDo) {
   EXPECT_STATE(Execute(server, sql), "42P01");
 }
 
+TEST_F(ResultsTest, ParametersThatNameThePresent) {
+  ASSERT_STATE(Execute(server, "CREATE TABLE days (d date PRIMARY KEY)"), "00000");
+  ASSERT_STATE(Execute(server, "INSERT INTO days VALUES (current_date), (current_date + 1)"), "00000");
+  for (const char* sql :
+       {"SELECT $1::date = current_date", "SELECT count(*) = 1 FROM days WHERE d = $1 AND d <> '1970-01-01'",
+        "SELECT $1::timestamptz BETWEEN '2026-01-01' AND now()"}) {
+    v1::ExecuteRequest request = Request(sql);
+    request.mutable_statement()->add_params()->set_text("today");
+    const auto answer = Execute(server, request);
+    ASSERT_STATE(answer, "00000");
+    EXPECT_TRUE(answer->chunk().batch().columns(0).booleans(0)) << sql;
+  }
+  // At once, and of a transaction: its start.
+  v1::ExecuteRequest read = Request("SELECT d FROM days WHERE d = $1");
+  read.mutable_statement()->add_params()->set_text("today");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(Execute(server, read)->chunk().batch().row_count(), 1u);
+  const std::string handle = Begin(server)->transaction().handle();
+  v1::ExecuteRequest start = Request("SELECT $1::timestamptz = now()");
+  start.mutable_statement()->add_params()->set_text("now");
+  start.mutable_transaction()->set_handle(handle);
+  EXPECT_TRUE(Execute(server, start)->chunk().batch().columns(0).booleans(0));
+}
+
 TEST_F(ResultsTest, HeaderIsThereForNoRowsAndAbsentForNoResult) {
   const auto empty = Execute(server, "SELECT 1 WHERE false");
   ASSERT_STATE(empty, "00000");

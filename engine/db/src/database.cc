@@ -48,6 +48,11 @@ class EngineDatabase final : public Database {
     return db::ReadPoint(engine_, static_cast<const CachedPlan&>(prepared), params, row);
   }
   const type::TextSettings& default_text_settings() const override { return defaults_.text(); }
+  type::TextSettings default_input_settings() const override {
+    type::TextSettings settings = defaults_.text();
+    settings.now_micros = engine_.runtime.clock().WallMicros();
+    return settings;
+  }
   txn::Store& store() override { return *engine_.store; }
   bool clean_start() const override { return engine_.store->clean_start(); }
 

@@ -19,6 +19,12 @@ Error TransactionAborted() {
 
 }  // namespace
 
+type::TextSettings EngineSession::input_settings() const {
+  type::TextSettings settings = settings_.text();
+  settings.now_micros = open_ != nullptr ? open_->start_micros : engine_.runtime.clock().WallMicros();
+  return settings;
+}
+
 TransactionPhase EngineSession::phase() const {
   if (open_ == nullptr) return TransactionPhase::kNone;
   return open_->failed ? TransactionPhase::kFailed : TransactionPhase::kActive;
@@ -45,6 +51,7 @@ void EngineSession::BeginSingleUse(bool read_only) {
   open_ = std::make_unique<OpenTransaction>();
   open_->start_micros = engine_.runtime.clock().WallMicros();
   open_->txn = engine_.store->Begin(options);
+  open_->options = options;
 }
 
 Result<Timestamp> EngineSession::Commit(const CallOptions& options) {

@@ -32,10 +32,11 @@ struct OpenTransaction {
     std::string name;
     txn::Mark mark;
     std::unique_ptr<catalog::Changes> changes;
+    bool read_only = false;  // of the transaction when it was set
   };
 
   std::unique_ptr<txn::Transaction> txn;  // nullptr: failed, and all of it was given back
-  txn::TransactionOptions options;
+  txn::TransactionOptions options;  // read_only may come later than the txn's: it needs no other snapshot
   OnError on_error = OnError::kAbortTransaction;
   bool failed = false;
   bool answered = false;                      // a statement has ended in it: its snapshot may no longer move
@@ -54,6 +55,7 @@ class EngineSession final : public Session {
 
   Status SetSetting(std::string_view name, std::string_view value) override { return settings_.Set(name, value); }
   const type::TextSettings& text_settings() const override { return settings_.text(); }
+  type::TextSettings input_settings() const override;
   TransactionPhase phase() const override;
   txn::Transaction* transaction() override { return open_ == nullptr ? nullptr : open_->txn.get(); }
   Status Begin(const BeginOptions& options) override;

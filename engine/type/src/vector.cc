@@ -1,6 +1,6 @@
 #include "sisal/type/vector.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace sisal::type {
 
@@ -38,7 +38,7 @@ void EnsureNulls(Vector& vector, uint32_t capacity, Arena& arena) {
   if (vector.nulls != nullptr) return;
   const size_t words = (static_cast<size_t>(capacity) + 63) / 64;
   vector.nulls = arena.AllocateArray<uint64_t>(words);
-  std::memset(vector.nulls, 0, words * sizeof(uint64_t));
+  std::fill_n(vector.nulls, words, 0);
 }
 
 Vector MakeConstant(const SqlType& type, const Datum& value, Arena& arena) {

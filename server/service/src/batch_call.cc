@@ -391,7 +391,7 @@ Status BatchCall::RunStep(uint32_t step, wire::Buffer& result) {
 }
 
 Result<std::vector<type::Datum>> BatchCall::ParamsOf(const v1::Step& step, const sql::Statement& statement) const {
-  const type::TextSettings& settings = session_->text_settings();
+  const type::TextSettings settings = session_->input_settings();
   const size_t count = statement.params.size(), given = static_cast<size_t>(step.statement().params_size());
   std::vector<type::Datum> params(count);
   std::vector<bool> filled(count);

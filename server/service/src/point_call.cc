@@ -43,7 +43,8 @@ bool ReadPointAtOnce(Core& core, std::string_view bytes, wire::Buffer& response)
   if (prepared == nullptr) return false;
 
   const type::TextSettings& settings = core.database.default_text_settings();
-  const Result<std::vector<type::Datum>> params = wire::ToParams(statement, prepared->statement().params, settings);
+  const Result<std::vector<type::Datum>> params =
+      wire::ToParams(statement, prepared->statement().params, core.database.default_input_settings());
   if (!params.ok()) return false;
   db::PointRow row;
   const Result<bool> read = core.database.ReadPoint(*prepared, *params, row);

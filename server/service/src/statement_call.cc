@@ -152,15 +152,15 @@ Status StatementCall::Start() {
   source_ = std::make_unique<RowSource>(prepared_, session_->text_settings(), std::move(options));
   if (statement_.has_param_rows()) return Status();  // FillParamRows starts it once for each row
   SISAL_ASSIGN_OR_RETURN(std::vector<type::Datum> params,
-                         wire::ToParams(statement_, prepared_->statement().params, session_->text_settings()));
+                         wire::ToParams(statement_, prepared_->statement().params, session_->input_settings()));
   return source_->Start(*session_, std::move(params));
 }
 
 // Once per row, as one statement: where a failed statement is undone alone, so are the rows before it.
 Status StatementCall::FillParamRows(size_t budget_bytes) {
-  SISAL_ASSIGN_OR_RETURN(
-      const wire::ParamRows rows,
-      wire::ParamRows::Make(statement_.param_rows(), prepared_->statement().params, session_->text_settings()));
+  const type::TextSettings settings = session_->input_settings();
+  SISAL_ASSIGN_OR_RETURN(const wire::ParamRows rows,
+                         wire::ParamRows::Make(statement_.param_rows(), prepared_->statement().params, settings));
   const bool savepoint = lease_ && lease_->statement_rollback;
   if (savepoint) SISAL_RETURN_IF_ERROR(RunControl("SAVEPOINT sisal_param_rows", *session_));
   Status status;

@@ -31,6 +31,7 @@ class FakeSession final : public db::Session {
   ~FakeSession() override { --alive_; }
   Status SetSetting(std::string_view, std::string_view) override { return Unused(); }
   const type::TextSettings& text_settings() const override { return text_; }
+  type::TextSettings input_settings() const override { return text_; }
   db::TransactionPhase phase() const override {
     return failed ? db::TransactionPhase::kFailed : db::TransactionPhase::kActive;
   }

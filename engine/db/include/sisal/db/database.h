@@ -97,6 +97,8 @@ class Session {
   // Settings as SET gives them; errors: 42704 unknown, 22023 bad value, 0A000.
   virtual Status SetSetting(std::string_view name, std::string_view value) = 0;
   virtual const type::TextSettings& text_settings() const = 0;
+  // The same for reading values, in which 'now' is the start of the open transaction, or the present.
+  virtual type::TextSettings input_settings() const = 0;
 
   virtual TransactionPhase phase() const = 0;
   virtual txn::Transaction* transaction() = 0;            // nullptr: none is open
@@ -154,6 +156,7 @@ class Database {
   // Runs it; `params` as for Session::Execute. False: the plan is out of date, a session makes it anew. Errors: XX001.
   virtual Result<bool> ReadPoint(const Prepared& prepared, std::span<const type::Datum> params, PointRow& row) = 0;
   virtual const type::TextSettings& default_text_settings() const = 0;
+  virtual type::TextSettings default_input_settings() const = 0;  // as Session::input_settings
 
   virtual txn::Store& store() = 0;
   virtual bool clean_start() const = 0;  // the last shutdown was in order
