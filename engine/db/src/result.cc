@@ -22,8 +22,7 @@ PlanResult::~PlanResult() {
 
 Status PlanResult::CheckReadOnly() const {
   if (plan_->statement().read_only) return Status();
-  const bool read_only =
-      single_use_ ? session_.settings().default_read_only() : session_.transaction()->options().read_only;
+  const bool read_only = single_use_ ? session_.settings().default_read_only() : session_.open()->options.read_only;
   if (!read_only) return Status();
   return Error("25006", "cannot execute " + plan_->statement().command + " in a read-only transaction");
 }

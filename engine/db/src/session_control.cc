@@ -76,8 +76,9 @@ Status EngineSession::ControlTransaction(const sql::Statement& statement, const 
       return EndBySql(statement, options, result);
     case Kind::kSavepoint:
       if (open_ == nullptr) return Error("25P01", "SAVEPOINT can only be used in transaction blocks");
-      open_->savepoints.push_back(
-          {modes.savepoint, open_->txn->SetMark(), open_->changes == nullptr ? nullptr : open_->changes->Clone()});
+      open_->savepoints.push_back({modes.savepoint, open_->txn->SetMark(),
+                                   open_->changes == nullptr ? nullptr : open_->changes->Clone(),
+                                   open_->options.read_only});
       return Status();
     case Kind::kReleaseSavepoint:
       return ReleaseSavepoint(modes.savepoint);
@@ -118,6 +119,7 @@ Status EngineSession::ReleaseSavepoint(const std::string& name) {
   auto& savepoints = open_->savepoints;
   const auto it = std::find_if(savepoints.rbegin(), savepoints.rend(), [&](const auto& s) { return s.name == name; });
   if (it == savepoints.rend()) return NoSuchSavepoint(name);
+  open_->options.read_only = std::prev(it.base())->read_only;
   savepoints.erase(std::prev(it.base()), savepoints.end());
   return Status();
 }
@@ -131,22 +133,35 @@ Status EngineSession::RollbackToSavepoint(const std::string& name) {
   const OpenTransaction::SavepointState& savepoint = savepoints.back();
   open_->txn->RollbackTo(savepoint.mark);
   open_->changes = savepoint.changes == nullptr ? nullptr : savepoint.changes->Clone();
+  open_->options.read_only = savepoint.read_only;
   open_->failed = false;
   return Status();
 }
 
-// Modes can change until the first statement has read or locked anything: then the transaction is begun anew.
+// READ ONLY can be set at any time. The other modes can change until the first statement has read or locked anything:
+// then the transaction is begun anew.
 Status EngineSession::SetTransaction(const sql::TransactionStatement& modes) {
   if (open_ == nullptr) return Error("25P01", "SET TRANSACTION can only be used in transaction blocks");
-  txn::TransactionOptions options = open_->txn->options();
+  const txn::TransactionOptions& current = open_->options;
+  txn::TransactionOptions options = current;
   if (modes.isolation.has_value()) options.isolation = *modes.isolation;
   if (modes.read_only.has_value()) options.read_only = *modes.read_only;
   if (options.isolation == txn::Isolation::kSerializable) return ParseIsolation("serializable").status();
-  const txn::TransactionOptions& current = open_->txn->options();
-  if (options.isolation == current.isolation && options.read_only == current.read_only) return Status();
-  if (open_->txn->has_snapshot() || open_->txn->lock_count() > 0 || !open_->savepoints.empty()) {
-    return Error("25001", "SET TRANSACTION must be called before any query");
+  const bool begun = open_->txn->has_snapshot() || open_->txn->lock_count() > 0;
+  const bool nested = !open_->savepoints.empty();
+  if (options.isolation != current.isolation && (begun || nested)) {
+    return Error("25001", begun ? "SET TRANSACTION ISOLATION LEVEL must be called before any query"
+                                : "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction");
   }
+  if (!options.read_only && current.read_only && (begun || nested)) {
+    return Error("25001", nested ? "cannot set transaction read-write mode inside a read-only transaction"
+                                 : "transaction read-write mode must be set before any query");
+  }
+  if (begun || nested) {
+    open_->options.read_only = options.read_only;
+    return Status();
+  }
+  if (options.isolation == current.isolation && options.read_only == current.read_only) return Status();
   open_->txn = engine_.store->Begin(options);
   open_->options = options;
   return Status();
@@ -174,7 +189,7 @@ Result<std::string> EngineSession::Show(const std::string& name) const {
     if (name == "transaction_isolation") {
       return std::string(IsolationName(open ? open_->txn->options().isolation : settings_.default_isolation()));
     }
-    return std::string((open ? open_->txn->options().read_only : settings_.default_read_only()) ? "on" : "off");
+    return std::string((open ? open_->options.read_only : settings_.default_read_only()) ? "on" : "off");
   }
   if (name == "all") return Error("0A000", "SHOW ALL is not supported yet");
   return settings_.Show(name);

@@ -13,7 +13,7 @@ Status EngineSession::RunInTransaction(const sql::Statement& statement, const Ca
     BeginSingleUse(settings_.default_read_only());
     Interrupt(options);
   }
-  if (open_->txn->options().read_only) {
+  if (open_->options.read_only) {
     if (single_use) Rollback();
     return Error("25006", "cannot execute " + statement.command + " in a read-only transaction");
   }

@@ -120,15 +120,15 @@ Datum ScaleOf(const type::SqlType& type) {
   return type.id == TypeId::kNumeric && type.precision >= 0 ? Datum::Int(type.scale) : Datum::Null();
 }
 
-Datum DateTimePrecisionOf(TypeId id) {
-  switch (id) {
+Datum DateTimePrecisionOf(const type::SqlType& type) {
+  switch (type.id) {
     case TypeId::kDate:
       return Datum::Int(0);
     case TypeId::kTime:
     case TypeId::kTimestamp:
     case TypeId::kTimestampTz:
     case TypeId::kInterval:
-      return Datum::Int(6);
+      return Datum::Int(type.precision < 0 ? 6 : type.precision);
     default:
       return Datum::Null();
   }
@@ -143,7 +143,7 @@ void AddColumns(const catalog::Table& table, std::string_view database, Rows& ro
                     Datum::Int(static_cast<int64_t>(i) + 1), TextOrNull(column.default_sql),
                     Text(column.not_null ? "NO" : "YES"), Text(type::TypeName(column.type.id)),
                     sized ? Datum::Int(column.type.length) : Datum::Null(), PrecisionOf(column.type),
-                    ScaleOf(column.type), DateTimePrecisionOf(column.type.id), Text(UdtName(column.type.id)),
+                    ScaleOf(column.type), DateTimePrecisionOf(column.type), Text(UdtName(column.type.id)),
                     Text("YES")});
   }
 }

@@ -2,6 +2,7 @@
 #include "format_value.h"
 #include "kernel.h"
 #include "registry.h"
+#include "sisal/type/date_time.h"
 #include "sisal/type/numeric.h"
 #include "utf8.h"
 
@@ -130,6 +131,24 @@ Status ApplyPrecision(const Call& call, const type::SqlType& to, type::Vector& o
   return Status();
 }
 
+// The digits of the second's fraction.
+Status ApplyFraction(const Call& call, const type::SqlType& to, type::Vector& out) {
+  for (uint32_t i = 0; i < call.rows.count; ++i) {
+    const uint32_t row = call.rows[i];
+    if (to.id == kInterval) {
+      const type::Interval value = type::Interval::Decode(call.args[0].Bytes(row));
+      out.bytes[row] = call.arena.Copy(type::RoundInterval(value, to.precision).Encode());
+    } else if (to.id == kTime) {
+      out.ints[row] = type::RoundTime(call.args[0].Int(row), to.precision);
+    } else {
+      SISAL_ASSIGN_OR_RETURN(out.ints[row], type::RoundTimestamp(call.args[0].Int(row), to.precision));
+    }
+  }
+  return Status();
+}
+
+bool HasFraction(type::TypeId id) { return id == kTime || id == kTimestamp || id == kTimestampTz || id == kInterval; }
+
 Status CopyValues(const Call& call, type::Vector& out) {
   const type::Vector& from = call.args[0];
   for (uint32_t i = 0; i < call.rows.count; ++i) {
@@ -154,6 +173,7 @@ Status CopyValues(const Call& call, type::Vector& out) {
 Status ApplyModifiersKernel(const Call& call, const type::SqlType& to, bool explicit_cast, type::Vector& out) {
   if (to.id == kNumeric && to.precision >= 0) return ApplyPrecision(call, to, out);
   if ((to.id == kVarchar || to.id == kChar) && to.length >= 0) return ApplyLength(call, to, explicit_cast, out);
+  if (HasFraction(to.id) && to.precision >= 0) return ApplyFraction(call, to, out);
   return CopyValues(call, out);
 }
 

@@ -140,9 +140,8 @@ Result<SqlType> Binder::ResolveType(const PgQuery__TypeName& name) {
     modifiers.push_back(node->a_const->ival->ival);
   }
   if (base == "interval" && !modifiers.empty()) {
-    constexpr int32_t kAllFields = 0x7FFF;
+    constexpr int32_t kAllFields = 0x7FFF;  // the first of {fields, precision}
     if (modifiers[0] != kAllFields) return NotSupported(name.location, "an interval restricted to some fields");
-    modifiers.erase(modifiers.begin());
   }
   Result<SqlType> type = type::ResolveTypeName(base, modifiers.data(), modifiers.size());
   if (!type.ok()) return Error(std::move(type).error()).WithPosition(Position(name.location));

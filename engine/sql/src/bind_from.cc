@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "binder.h"
+#include "postgres_names.h"
 #include "sisal/sql/system_view.h"
 
 namespace sisal::sql {
@@ -46,6 +47,7 @@ Result<catalog::TablePtr> Binder::FindTable(const PgQuery__RangeVar& node) {
   }
   if (table == nullptr) {
     const std::string qualified = (schema.empty() ? "" : std::string(schema) + ".") + std::string(name);
+    if (IsPostgresRelation(schema, name)) return NotSupported(node.location, "relation \"" + qualified + "\"");
     return At(node.location, "42P01", "relation \"" + qualified + "\" does not exist");
   }
   UseTable(table);
@@ -286,6 +288,8 @@ Result<std::unique_ptr<FromTree>> Binder::BindRangeFunction(Scope& scope, const 
     if (resolved.match != Match::kFound) {
       const std::string signature = name + "(" + TypeList(types) + ")";
       const bool ambiguous = resolved.match == Match::kAmbiguous;
+      if (!ambiguous && IsPostgresFunction(name, types.size()))
+        return NotSupported(call.location, "function " + signature);
       return At(call.location, ambiguous ? "42725" : "42883",
                 "function " + signature + (ambiguous ? " is not unique" : " does not exist"))
           .WithHint(ambiguous ? "Could not choose a best candidate function. You might need to add explicit type casts."

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "binder.h"
+#include "postgres_names.h"
 
 namespace sisal::sql {
 
@@ -26,6 +27,7 @@ Result<const Expr*> Binder::CallFunction(std::string_view name, std::vector<cons
     if (!function::FindSetFunctions(name).empty()) {
       return NotSupported(location, "a set-returning function outside of FROM");
     }
+    if (IsPostgresFunction(name, types.size())) return NotSupported(location, "function " + signature);
     return At(location, "42883", "function " + signature + " does not exist")
         .WithHint("No function matches the given name and argument types. You might need to add explicit type casts.");
   }
@@ -97,6 +99,7 @@ Result<const Expr*> Binder::BindFuncCall(Scope& scope, const PgQuery__FuncCall& 
   if (!function::FindAggregates(name).empty()) return BindAggregate(scope, node, name);
   const bool known = !function::FindFunctions(name).empty();
   const auto no_aggregate = [&](std::string_view what) {
+    if (!known && IsPostgresFunction(name, arg_nodes.size())) return NotSupported(node.location, "function " + name);
     return At(node.location, known ? "42809" : "42883",
               known ? std::string(what) + " specified, but " + name + " is not an aggregate function"
                     : "function " + name + " does not exist");
@@ -164,6 +167,7 @@ Result<const Expr*> Binder::BindAggregate(Scope& scope, const PgQuery__FuncCall&
       return At(node.location, "42725", "function " + signature + " is not unique")
           .WithHint("Could not choose a best candidate function. You might need to add explicit type casts.");
     }
+    if (IsPostgresFunction(name, types.size())) return NotSupported(node.location, "function " + signature);
     return At(node.location, "42883", "function " + signature + " does not exist")
         .WithHint("No function matches the given name and argument types. You might need to add explicit type casts.");
   }

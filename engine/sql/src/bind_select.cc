@@ -143,7 +143,7 @@ Result<BoundQuery> Binder::BindSimpleSelect(const PgQuery__SelectStmt& node, con
   scope.lateral = options.lateral;
   scope.frame = options.frame;
   scope.common_tables = options.common_tables;
-  const bool distinct = node.n_distinct_clause > 0;
+  bool distinct = node.n_distinct_clause > 0;
   if (distinct && !IsPlainDistinct(node)) return NotSupported(LocationOf(node.distinct_clause[0]), "DISTINCT ON");
 
   scope.clause = Clause::kFrom;
@@ -155,7 +155,7 @@ Result<BoundQuery> Binder::BindSimpleSelect(const PgQuery__SelectStmt& node, con
   SISAL_ASSIGN_OR_RETURN(const Expr* where, BindCondition(scope, node.where_clause, Clause::kWhere));
   SISAL_ASSIGN_OR_RETURN(const Expr* having, BindCondition(scope, node.having_clause, Clause::kHaving));
   scope.clause = Clause::kOrderBy;
-  SISAL_ASSIGN_OR_RETURN(const std::vector<OrderKey> order,
+  SISAL_ASSIGN_OR_RETURN(std::vector<OrderKey> order,
                          BindOrderBy(scope, NodeList(node.sort_clause, node.n_sort_clause), targets, distinct));
   scope.clause = Clause::kGroupBy;
   SISAL_ASSIGN_OR_RETURN(std::vector<const Expr*> groups,
@@ -179,6 +179,12 @@ Result<BoundQuery> Binder::BindSimpleSelect(const PgQuery__SelectStmt& node, con
     return FinishQuery(plan, std::move(targets), order, distinct, limits);
   }
 
+  if (options.exists && node.n_locking_clause == 0) {
+    // What the rows hold is not computed: EXISTS (SELECT 1 / 0) is true.
+    targets.clear();
+    order.clear();
+    distinct = false;
+  }
   std::vector<bool> used(scope.columns.size(), false);
   for (const Target& target : targets) MarkUsed(target.expr, used);
   WantedOrder wanted;

@@ -165,6 +165,7 @@ std::string_view SqlstateOf(std::string_view message) {
   if (Contains(message, "invalid Unicode escape value") || Contains(message, "invalid escape string")) return "22025";
   if (Contains(message, "unsafe use of \\'")) return "22P06";
   if (Contains(message, "invalid byte sequence") || Contains(message, "invalid Unicode code point")) return "22021";
+  if (Contains(message, "precision for type float")) return "22023";
   if (Contains(message, "not implemented") || Contains(message, "not supported")) return "0A000";
   if (Contains(message, "out of memory")) return "53200";
   return "42601";

@@ -153,6 +153,53 @@ TEST_F(SessionTest, ReadOnlyTransactionsRefuseWrites) {
   Run("ROLLBACK");
 }
 
+TEST_F(SessionTest, ReadOnlyComesAtAnyTimeAndEndsWithItsSavepoint) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+  Run("BEGIN");
+  Run("INSERT INTO t VALUES (1)");
+  Run("SAVEPOINT a");
+  EXPECT_EQ(Run("SET TRANSACTION READ ONLY"), "SET");
+  EXPECT_EQ(Run("SHOW transaction_read_only"), "on\n");
+  EXPECT_EQ(Run("SELECT * FROM t"), "1\n");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (2)"), "ERROR 25006: cannot execute INSERT in a read-only transaction");
+  Run("ROLLBACK TO a");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (3)"), "INSERT 1");
+  Run("SET TRANSACTION READ ONLY");
+  EXPECT_EQ(Run("SET TRANSACTION READ WRITE"),
+            "ERROR 25001: cannot set transaction read-write mode inside a read-only transaction");
+  Run("ROLLBACK TO a");
+  Run("SET TRANSACTION READ ONLY");
+  Run("RELEASE a");
+  EXPECT_EQ(Run("INSERT INTO t VALUES (4)"), "INSERT 1");
+  Run("SET TRANSACTION READ ONLY");
+  EXPECT_EQ(Run("TRUNCATE t"), "ERROR 25006: cannot execute TRUNCATE TABLE in a read-only transaction");
+  Run("ROLLBACK");
+  Run("BEGIN READ ONLY");
+  Run("SELECT * FROM t");
+  EXPECT_EQ(Run("SET TRANSACTION READ WRITE"), "ERROR 25001: transaction read-write mode must be set before any query");
+  Run("ROLLBACK");
+}
+
+TEST_F(SessionTest, FractionsOfSecondsObeyTheColumn) {
+  Run("CREATE TABLE t (a TIMESTAMP(3), b TIME(1), c TIMESTAMPTZ(0), d INTERVAL(2))");
+  Run("INSERT INTO t VALUES ('2024-01-01 10:00:00.1236', '10:00:00.25', '2023-12-31 23:59:59.5+00', '1.237 sec')");
+  Run("INSERT INTO t (a) SELECT TIMESTAMP '2024-01-01 10:00:00.999999'");
+  EXPECT_EQ(Run("SELECT * FROM t ORDER BY b"),
+            "2024-01-01 10:00:00.124|10:00:00.3|2024-01-01 00:00:00+00|00:00:01.24\n"
+            "2024-01-01 10:00:01|NULL|NULL|NULL\n");
+  EXPECT_EQ(
+      Run("SELECT datetime_precision FROM information_schema.columns WHERE table_name = 't' ORDER BY column_name"),
+      "3\n1\n0\n2\n");
+  EXPECT_EQ(Run("SELECT now()::TIMESTAMP(0) = date_trunc('second', now()::TIMESTAMP(0)), INTERVAL(1) '1.26'"),
+            "t|00:00:01.3\n");
+}
+
+TEST_F(SessionTest, ExistsComputesNoColumn) {
+  EXPECT_EQ(
+      Run("SELECT EXISTS (SELECT 1 / 0), EXISTS (SELECT DISTINCT 1 / 0 ORDER BY 1), EXISTS (SELECT 1 / 0 LIMIT 0)"),
+      "t|t|f\n");
+}
+
 TEST_F(SessionTest, EverythingIsThereAfterARestart) {
   Run("CREATE TABLE t (id INTEGER PRIMARY KEY, code TEXT UNIQUE)");
   Run("CREATE INDEX t_code_id ON t (code, id)");
