@@ -237,6 +237,7 @@ int64_t DateBin(Env& env, const Interval& stride, int64_t timestamp, int64_t ori
     return env.Fail("0A000", "timestamps cannot be binned into intervals containing months or years");
   }
   const __int128 width = static_cast<__int128>(stride.days) * type::kMicrosPerDay + stride.micros;
+  if (width > INT64_MAX) return env.Fail("22008", "interval out of range");
   if (width <= 0) return env.Fail("22008", "stride must be greater than zero");
   const __int128 offset = static_cast<__int128>(timestamp) - origin;
   __int128 bins = offset / width;

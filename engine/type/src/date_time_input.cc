@@ -321,6 +321,9 @@ Outcome Decoder::DecodeWord(std::string_view text) {
       offset_ = word.value;
       zone_ = "utc";
       return Mark(kZonePart);
+    case WordKind::kZoneAbbreviation:
+      offset_ = word.value;
+      return Mark(kZonePart);
     case WordKind::kDayOfWeek:
       return Mark(kDayOfWeekPart);
     case WordKind::kTimeMark:
@@ -390,7 +393,7 @@ Outcome Decoder::FinishTime() {
     if (hours_ > 12) return Outcome::kOutOfRange;
     hours_ = hours_ % 12 + (meridian_ == 1 ? 12 : 0);
   }
-  if (hours_ > 24 || (hours_ == 24 && micros_of_hour_ > 0)) return Outcome::kOutOfRange;
+  if (hours_ > 24 || hours_ * 3600 * kMicrosPerSecond + micros_of_hour_ > kMicrosPerDay) return Outcome::kOutOfRange;
   micros_ = hours_ * 3600 * kMicrosPerSecond + micros_of_hour_;
   return Outcome::kOk;
 }
@@ -465,7 +468,9 @@ Result<int32_t> ParseTimeZone(std::string_view name) {
   const Error unknown{"22023", "time zone \"" + std::string(name) + "\" not recognized"};
   std::string lower;
   for (char c : StripBlanks(name)) lower.push_back(ToLower(c));
-  if (FindWord(lower).kind == WordKind::kZone || lower == "etc/utc" || lower == "etc/gmt" || lower == "greenwich" ||
+  const Word word = FindWord(lower);
+  if (word.kind == WordKind::kZoneAbbreviation) return word.value;
+  if (word.kind == WordKind::kZone || lower == "etc/utc" || lower == "etc/gmt" || lower == "greenwich" ||
       lower == "gmt0" || lower == "etc/uct" || lower == "etc/zulu" || lower == "etc/universal" ||
       lower == "etc/greenwich") {
     return 0;

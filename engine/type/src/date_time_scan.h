@@ -33,7 +33,8 @@ enum class WordKind : uint8_t {
   kMonth,
   kMeridian,
   kEra,
-  kZone,
+  kZone,  // UTC
+  kZoneAbbreviation,
   kDayOfWeek,
   kTimeMark,
   kJulianMark,
@@ -48,10 +49,10 @@ enum class WordKind : uint8_t {
 };
 struct Word {
   WordKind kind = WordKind::kUnknown;
-  int32_t value = 0;  // month from 1; 1: pm, BC; zone: seconds east
+  int32_t value = 0;  // month from 1; 1: pm, BC; abbreviation: seconds east
 };
 Word FindWord(std::string_view lower);
-// A time zone's abbreviation that PostgreSQL knows and we do not.
+// A time zone's abbreviation that PostgreSQL knows and we do not: its offset has changed over the years.
 bool IsForeignZone(std::string_view lower);
 
 // "h:m[:s[.frac]]" or "m:s.frac". The caller checks the hours. False:

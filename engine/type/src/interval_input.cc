@@ -1,4 +1,5 @@
-// The input function of interval: PostgreSQL's verbose and SQL-standard forms, then ISO 8601 (P1Y2MT3H).
+// The input function of interval: PostgreSQL's verbose and SQL-standard forms, then ISO 8601 (P1Y2MT3H,
+// P0001-02T03:00).
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -240,60 +241,115 @@ Outcome VerboseDecoder::AddNumber(std::string_view text) {
   return outcome;
 }
 
-// P1Y2M3W4DT5H6M7.5S
-Outcome DecodeIso(std::string_view text, Sums& sums) {
+// P1Y2M3W4DT5H6M7.5S and the forms without letters: P2024-05-06T07:08:09, P20240506T070809. In those the first number
+// without a letter is years, or hours, and further ones follow after - or :.
+class IsoDecoder {
+ public:
+  explicit IsoDecoder(Sums& sums) : sums_(sums) {}
+  Outcome Run(std::string_view text);
+
+ private:
+  // A number as strtod() reads it, in whole part and fraction.
+  Outcome TakeNumber();
+  Outcome AddRunTogether();
+  Outcome AddSeparated();
+  bool Add(DateField unit) { return sums_.Add(unit, whole_, fraction_); }
+
+  Sums& sums_;
+  std::string_view text_;
+  bool time_ = false;
+  bool lettered_ = false;  // in the part, date or time, that is being read
+  int64_t whole_ = 0;
+  double fraction_ = 0;
+  size_t digits_ = 0;  // that the number begins with, after its sign
+};
+
+Outcome IsoDecoder::TakeNumber() {
+  const size_t sign = !text_.empty() && text_[0] == '-' ? 1 : 0;
+  digits_ = 0;
+  while (sign + digits_ < text_.size() && IsDigit(text_[sign + digits_])) ++digits_;
+  if (sign + digits_ == text_.size() && digits_ == 0) return Outcome::kMalformed;
+  if (digits_ == 0 && text_[sign] != '.') return Outcome::kMalformed;
+  double number = 0;
+  const std::from_chars_result end = std::from_chars(text_.data(), text_.data() + text_.size(), number);
+  if (end.ec != std::errc()) return Outcome::kMalformed;
+  constexpr double kLimit = 9223372036854775808.0;
+  if (number < -kLimit || number >= kLimit) return Outcome::kFieldOverflow;
+  whole_ = static_cast<int64_t>(number);
+  fraction_ = number - static_cast<double>(whole_);
+  text_.remove_prefix(static_cast<size_t>(end.ptr - text_.data()));
+  return Outcome::kOk;
+}
+
+// yyyymmdd or hhmmss.
+Outcome IsoDecoder::AddRunTogether() {
+  const int64_t parts[] = {whole_ / 10000, whole_ / 100 % 100, whole_ % 100};
+  const DateField date[] = {DateField::kYear, DateField::kMonth, DateField::kDay};
+  const DateField time[] = {DateField::kHour, DateField::kMinute, DateField::kSecond};
+  for (int i = 0; i < 3; ++i) {
+    // PostgreSQL takes the fraction of a second for microseconds here, so that it is lost.
+    const double fraction = i == 2 && !time_ ? fraction_ : 0;
+    if (!sums_.Add((time_ ? time : date)[i], parts[i], fraction)) return Outcome::kFieldOverflow;
+  }
+  return Outcome::kOk;
+}
+
+// yyyy[-mm[-dd]] or hh[:mm[:ss]]; the first number has been taken.
+Outcome IsoDecoder::AddSeparated() {
+  if (lettered_) return Outcome::kMalformed;
+  const DateField date[] = {DateField::kYear, DateField::kMonth, DateField::kDay};
+  const DateField time[] = {DateField::kHour, DateField::kMinute, DateField::kSecond};
+  for (int i = 0;; ++i) {
+    if (!Add((time_ ? time : date)[i])) return Outcome::kFieldOverflow;
+    if (text_.empty() || (!time_ && text_[0] == 'T')) return Outcome::kOk;
+    if (i == 2 || text_[0] != (time_ ? ':' : '-')) return Outcome::kMalformed;
+    text_.remove_prefix(1);
+    const Outcome outcome = TakeNumber();
+    if (outcome != Outcome::kOk) return outcome;
+  }
+}
+
+Outcome IsoDecoder::Run(std::string_view text) {
   if (text.size() < 2 || text[0] != 'P') return Outcome::kMalformed;
-  text.remove_prefix(1);
-  bool time = false;
-  constexpr std::optional<DateField> kNone;
-  const auto unit_of = [&](char letter) {
+  text_ = text.substr(1);
+  const auto unit_of = [](char letter, bool time) -> std::optional<DateField> {
     switch (letter) {
       case 'Y':
-        return time ? kNone : std::optional(DateField::kYear);
+        return time ? std::nullopt : std::optional(DateField::kYear);
       case 'M':
-        return std::optional(time ? DateField::kMinute : DateField::kMonth);
+        return time ? DateField::kMinute : DateField::kMonth;
       case 'W':
-        return time ? kNone : std::optional(DateField::kWeek);
+        return time ? std::nullopt : std::optional(DateField::kWeek);
       case 'D':
-        return time ? kNone : std::optional(DateField::kDay);
+        return time ? std::nullopt : std::optional(DateField::kDay);
       case 'H':
-        return time ? std::optional(DateField::kHour) : kNone;
+        return time ? std::optional(DateField::kHour) : std::nullopt;
       case 'S':
-        return time ? std::optional(DateField::kSecond) : kNone;
+        return time ? std::optional(DateField::kSecond) : std::nullopt;
       default:
-        return kNone;
+        return std::nullopt;
     }
   };
-  while (!text.empty()) {
-    if (text[0] == 'T') {
-      if (time) return Outcome::kMalformed;
-      time = true;
-      text.remove_prefix(1);
+  while (!text_.empty()) {
+    if (text_[0] == 'T') {
+      time_ = true;
+      lettered_ = false;
+      text_.remove_prefix(1);
       continue;
     }
-    const bool negative = text[0] == '-';
-    size_t length = negative || text[0] == '+' ? 1 : 0;
-    while (length < text.size() && IsDigit(text[length])) ++length;
-    std::string_view number = text.substr(0, length);
-    int64_t value = 0;
-    bool overflow = false;
-    const bool has_whole = TakeInteger(number, value, overflow);
-    if (overflow) return Outcome::kFieldOverflow;
-    size_t end = length;
-    if (end < text.size() && text[end] == '.') {
-      ++end;
-      while (end < text.size() && IsDigit(text[end])) ++end;
+    Outcome outcome = TakeNumber();
+    if (outcome != Outcome::kOk) return outcome;
+    const std::optional<DateField> unit = text_.empty() ? std::nullopt : unit_of(text_[0], time_);
+    if (unit) {
+      if (!Add(*unit)) return Outcome::kFieldOverflow;
+      lettered_ = true;
+      text_.remove_prefix(1);
+      continue;
     }
-    double fraction;
-    if ((!has_whole && end < length + 2) || !ParseFraction(text.substr(length, end - length), fraction)) {
-      return Outcome::kMalformed;
-    }
-    if (negative) fraction = -fraction;
-    if (end == text.size()) return Outcome::kMalformed;
-    const std::optional<DateField> unit = unit_of(text[end]);
-    if (!unit) return Outcome::kMalformed;
-    if (!sums.Add(*unit, value, fraction)) return Outcome::kFieldOverflow;
-    text.remove_prefix(end + 1);
+    const bool ends = text_.empty() || (!time_ && text_[0] == 'T');
+    const bool together = ends && !lettered_ && digits_ == (time_ ? 6 : 8);
+    outcome = together ? AddRunTogether() : AddSeparated();
+    if (outcome != Outcome::kOk) return outcome;
   }
   return Outcome::kOk;
 }
@@ -305,7 +361,7 @@ Result<Interval> ParseInterval(std::string_view text) {
   Outcome outcome = VerboseDecoder().Run(text, sums);
   if (outcome == Outcome::kMalformed) {
     sums = Sums();
-    outcome = DecodeIso(text, sums);
+    outcome = IsoDecoder(sums).Run(text);
   }
   const std::string quoted = "\"" + std::string(text) + "\"";
   if (outcome == Outcome::kMalformed) return Error{"22007", "invalid input syntax for type interval: " + quoted};
