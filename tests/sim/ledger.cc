@@ -224,7 +224,7 @@ void Ledger::Glance(txn::Store& store) {
   const bool is_full = options_.durability == wal::Durability::kFull;
   const bool is_promised = is_full && chosen->second.outcome == Outcome::kAcknowledged;
   Arena arena;
-  const auto row = store.GetCommitted(kTransfers, KeyOf(id) + KeyOf(0), arena);
+  const auto row = store.GetCommitted(kTransfers, KeyOf(id) + KeyOf(0), SIZE_MAX, arena).value;
   if (!row.has_value() && is_promised) run_.Fail("a read misses transfer " + std::to_string(id) + ", acknowledged");
   if (!row.has_value()) return;
   if (*row != Padding(id, 0, chosen->second.padding_bytes)) run_.Fail("a row that was read is not as it was written");

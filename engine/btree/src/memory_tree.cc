@@ -77,14 +77,15 @@ class MemoryTree final : public Tree {
     for (const Slot& slot : slots_) FreeBlock()(slot.block);
   }
 
-  bool Get(std::string_view key, Timestamp visible, Arena& arena, Entry& entry) const override {
+  using Tree::Get;
+  bool Get(std::string_view key, Timestamp visible, size_t bytes_max, Arena& arena, Entry& entry) const override {
     const Probe probe(key);
     std::shared_lock lock(latch_);
     const auto found = slots_.find(probe);
     if (found == slots_.end()) return false;
     const Block& block = *found->block;
-    entry = {block.begin, block.tombstone, key, {}};
-    if (block.begin <= visible) entry.value = arena.Copy(block.value());
+    entry = {block.begin, block.tombstone, key, {}, block.value().size() > bytes_max};
+    if (block.begin <= visible && !entry.too_long) entry.value = arena.Copy(block.value());
     return true;
   }
 

@@ -1,6 +1,21 @@
 #include "point_read.h"
 
 namespace sisal::db {
+namespace {
+
+// Of a row, and of what is asked of it. Longer ones take so long to copy and to send that they belong on a fiber: the
+// caller may be a thread that many connections share.
+constexpr size_t kBytesMax = 64 << 10;
+
+bool IsTooLong(std::span<const type::Vector> columns) {  // a column may be asked for many times
+  size_t bytes = 0;
+  for (const type::Vector& column : columns) {
+    if (column.type.storage() == type::Storage::kBytes && !column.IsNull(0)) bytes += column.Bytes(0).size();
+  }
+  return bytes > kBytesMax;
+}
+
+}  // namespace
 
 Result<bool> ReadPoint(const Engine& engine, const CachedPlan& plan, std::span<const type::Datum> params,
                        PointRow& row) {
@@ -12,11 +27,12 @@ Result<bool> ReadPoint(const Engine& engine, const CachedPlan& plan, std::span<c
   row.arena.Reset();
   row.key.clear();
   if (!program->AppendKey(params, row.key)) return true;
-  const std::optional<std::string_view> bytes = engine.store->GetCommitted(program->tree(), row.key, row.arena);
+  const txn::CommittedRow found = engine.store->GetCommitted(program->tree(), row.key, kBytesMax, row.arena);
   // Of a table that was dropped meanwhile the row may have been freed before we looked.
-  if (engine.catalog->newest_version() != version) return false;
-  if (!bytes.has_value()) return true;
-  SISAL_RETURN_IF_ERROR(program->Decode(*bytes, row.arena, row.columns));
+  if (found.too_long || engine.catalog->newest_version() != version) return false;
+  if (!found.value.has_value()) return true;
+  SISAL_RETURN_IF_ERROR(program->Decode(*found.value, row.arena, row.columns));
+  if (IsTooLong(row.columns)) return false;
   row.row_count = 1;
   return true;
 }

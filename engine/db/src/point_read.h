@@ -8,8 +8,8 @@
 
 namespace sisal::db {
 
-// False: the plan is no point read or is not current, so that a session has to make it anew. Any thread; does not
-// suspend. Errors: XX001.
+// False: the plan is no point read or is not current, so that a session has to make it anew, or the row is long. Any
+// thread; does not suspend, and never takes long. Errors: XX001.
 Result<bool> ReadPoint(const Engine& engine, const CachedPlan& plan, std::span<const type::Datum> params,
                        PointRow& row);
 

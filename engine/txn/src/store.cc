@@ -45,25 +45,26 @@ std::unique_ptr<Transaction> StoreImpl::Begin(const TransactionOptions& options)
 
 // Most rows are older than the floor: then the tree's entry is what every new snapshot sees, and none need be taken. A
 // row that has just been written, or is being made durable, needs an older version, which a snapshot holds on to.
-std::optional<std::string_view> StoreImpl::GetCommitted(TreeId id, std::string_view key, Arena& arena) {
-  using Row = std::optional<std::string_view>;
+CommittedRow StoreImpl::GetCommitted(TreeId id, std::string_view key, size_t bytes_max, Arena& arena) {
   const TreePtr tree = core_.trees.Find(id);
-  if (tree == nullptr) return Row();
+  if (tree == nullptr) return {};
   btree::Entry entry;
   const Timestamp floor = SISAL_PLANTED(kReadAboveFloor) ? Timestamp::Max() : core_.Floor();
   SISAL_SIM_POINT();
-  if (!tree->tree->Get(key, floor, arena, entry)) return Row();
-  if (entry.begin <= floor) return entry.tombstone ? Row() : Row(entry.value);
+  if (!tree->tree->Get(key, floor, bytes_max, arena, entry)) return {};
+  if (entry.too_long) return {{}, true};  // be it for us or too new: its older versions are likely to be long as well
+  if (entry.begin <= floor) return entry.tombstone ? CommittedRow() : CommittedRow{entry.value};
 
   const TxnId reader{core_.next_txn.fetch_add(1, std::memory_order_relaxed)};
   const Timestamp snapshot = core_.snapshots.Acquire(reader, [this] { return core_.Floor(); });
   SISAL_SIM_POINT();
-  Row row;
-  if (tree->tree->Get(key, snapshot, arena, entry)) {
-    if (entry.begin > snapshot) {
-      row = core_.versions.Find(id, key, snapshot, arena);
-    } else if (!entry.tombstone) {
-      row = entry.value;
+  CommittedRow row;
+  if (tree->tree->Get(key, snapshot, bytes_max, arena, entry)) {
+    row.too_long = entry.too_long;
+    if (!entry.too_long && entry.begin > snapshot) {
+      row.value = core_.versions.Find(id, key, snapshot, arena);
+    } else if (!entry.too_long && !entry.tombstone) {
+      row.value = entry.value;
     }
   }
   core_.snapshots.Release(reader, snapshot);

@@ -21,7 +21,7 @@ class StoreImpl final : public Store {
   Status Close() override;
   void Abandon() override;
   std::unique_ptr<Transaction> Begin(const TransactionOptions& options) override;
-  std::optional<std::string_view> GetCommitted(TreeId tree, std::string_view key, Arena& arena) override;
+  CommittedRow GetCommitted(TreeId tree, std::string_view key, size_t bytes_max, Arena& arena) override;
   TreeId AllocateTree() override { return core_.trees.Allocate(); }
   uint64_t NextRowNumber(TreeId tree) override;
   Timestamp applied() const override { return core_.horizon.applied(); }

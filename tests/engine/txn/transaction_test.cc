@@ -123,23 +123,36 @@ TEST_F(TransactionTest, GetNewestLooksPastTheSnapshot) {
   });
 }
 
-TEST_F(TransactionTest, AReadWithoutATransactionSeesWhatIsCommitted) {
+TEST_F(TransactionTest, AReadWithoutATransactionLeavesLongRowsOut) {
   Run([&] {
     Open();
     Arena arena;
-    EXPECT_EQ(store_->GetCommitted(kTree, "k", arena), std::nullopt);  // no tree
+    Set("k", "123");
+    EXPECT_EQ(store_->GetCommitted(kTree, "k", 3, arena).value, "123");
+    const CommittedRow row = store_->GetCommitted(kTree, "k", 2, arena);
+    EXPECT_TRUE(row.too_long);
+    EXPECT_EQ(row.value, std::nullopt);
+    Set("k", std::nullopt);
+    EXPECT_FALSE(store_->GetCommitted(kTree, "k", 0, arena).too_long);
+  });
+}
+
+TEST_F(TransactionTest, AReadWithoutATransactionSeesWhatIsCommitted) {
+  Run([&] {
+    Open();
+    EXPECT_EQ(Committed("k"), std::nullopt);  // no tree
     Set("k", "1");
-    EXPECT_EQ(store_->GetCommitted(kTree, "k", arena), "1");
-    EXPECT_EQ(store_->GetCommitted(kTree, "j", arena), std::nullopt);
+    EXPECT_EQ(Committed("k"), "1");
+    EXPECT_EQ(Committed("j"), std::nullopt);
     const auto writer = Begin();
     ASSERT_OK(Write(*writer, "k", "2"));
-    EXPECT_EQ(store_->GetCommitted(kTree, "k", arena), "1");
+    EXPECT_EQ(Committed("k"), "1");
     ASSERT_OK(writer->Commit({}));
-    EXPECT_EQ(store_->GetCommitted(kTree, "k", arena), "2");
+    EXPECT_EQ(Committed("k"), "2");
     Set("k", std::nullopt);
-    EXPECT_EQ(store_->GetCommitted(kTree, "k", arena), std::nullopt);
+    EXPECT_EQ(Committed("k"), std::nullopt);
     Sweeper::Sweep(store_->core());
-    EXPECT_EQ(store_->GetCommitted(kTree, "k", arena), std::nullopt);
+    EXPECT_EQ(Committed("k"), std::nullopt);
   });
 }
 
@@ -160,10 +173,9 @@ TEST_F(TransactionTest, AReadWithoutATransactionSeesNothingAboveTheFloor) {
     put("old", "2");
     put("gone", std::nullopt);
     put("new", "2");
-    Arena arena;
-    EXPECT_EQ(store_->GetCommitted(kTree, "old", arena), "1");
-    EXPECT_EQ(store_->GetCommitted(kTree, "gone", arena), "1");
-    EXPECT_EQ(store_->GetCommitted(kTree, "new", arena), std::nullopt);
+    EXPECT_EQ(Committed("old"), "1");
+    EXPECT_EQ(Committed("gone"), "1");
+    EXPECT_EQ(Committed("new"), std::nullopt);
     EXPECT_EQ(core.snapshots.View([] { return Timestamp(); }).snapshots.size(), 0u);
   });
 }

@@ -29,6 +29,7 @@ struct Entry {
   bool tombstone =
       false;  // the key was deleted then; kept for as long as a snapshot may have to look for older versions
   std::string_view key, value;
+  bool too_long = false;  // Get only: the value was not copied, as it has more bytes than the caller takes
 };
 
 struct TreeStats {
@@ -42,8 +43,11 @@ class Tree {
   virtual ~Tree() = default;
 
   // False: no entry. Fills begin and tombstone of `entry`, and its value only if begin <= `visible` (a newer value is
-  // not for that reader); the value lies in `arena`, the key is the argument.
-  virtual bool Get(std::string_view key, Timestamp visible, Arena& arena, Entry& entry) const = 0;
+  // not for that reader) and it has at most `bytes_max`; the value lies in `arena`, the key is the argument.
+  virtual bool Get(std::string_view key, Timestamp visible, size_t bytes_max, Arena& arena, Entry& entry) const = 0;
+  bool Get(std::string_view key, Timestamp visible, Arena& arena, Entry& entry) const {
+    return Get(key, visible, SIZE_MAX, arena, entry);
+  }
   // The entry's begin timestamp; nullopt: no entry.
   virtual std::optional<Timestamp> Begin(std::string_view key) const = 0;
 

@@ -153,7 +153,8 @@ class Database {
   // no session. Any thread, attached or not; neither call suspends.
   // The cached plan of such a statement; nullptr: it is another kind of statement, or not in the cache.
   virtual PreparedPtr FindPointRead(const StatementId& id) = 0;
-  // Runs it; `params` as for Session::Execute. False: the plan is out of date, a session makes it anew. Errors: XX001.
+  // Runs it; `params` as for Session::Execute. False: a session has to do it, as the plan is out of date or the row
+  // long. Errors: XX001.
   virtual Result<bool> ReadPoint(const Prepared& prepared, std::span<const type::Datum> params, PointRow& row) = 0;
   virtual const type::TextSettings& default_text_settings() const = 0;
   virtual type::TextSettings default_input_settings() const = 0;  // as Session::input_settings

@@ -37,6 +37,11 @@ struct StoreStats {
   Timestamp applied, durable, oldest_snapshot;
 };
 
+struct CommittedRow {
+  std::optional<std::string_view> value;  // nullopt: no row, or it is too long
+  bool too_long = false;
+};
+
 class Store {
  public:
   // Replays the log. Errors: as wal::Log::Open; XX001 if a commit record is malformed. Suspends.
@@ -52,9 +57,10 @@ class Store {
   virtual std::unique_ptr<Transaction> Begin(const TransactionOptions& options) = 0;
 
   // One row as a read-only transaction that begins now would see it, without the transaction: what is newest, committed
-  // and safe from a crash. nullopt: no row. The value lies in `arena`. Any thread, attached or not; does not suspend.
-  // About 0.2 us. Requires: the caller knows that the tree has not been dropped, see catalog::Catalog::newest_version.
-  virtual std::optional<std::string_view> GetCommitted(TreeId tree, std::string_view key, Arena& arena) = 0;
+  // and safe from a crash. The value lies in `arena`; one of more than `bytes_max` may be left out, so that the call
+  // stays short. Any thread, attached or not; does not suspend. About 0.2 us.
+  // Requires: the caller knows that the tree has not been dropped, see catalog::Catalog::newest_version.
+  virtual CommittedRow GetCommitted(TreeId tree, std::string_view key, size_t bytes_max, Arena& arena) = 0;
 
   // Never given before; the tree exists once something is committed to it. Logged ids survive a restart: the number
   // restarts above every tree that the log has seen.
