@@ -5,6 +5,7 @@
 
 #include "copy_command.h"
 #include "describe.h"
+#include "edit_command.h"
 #include "sql_help.h"
 
 namespace sisal::cli {
@@ -86,16 +87,32 @@ Verdict Include(const Context& context) {
   return context.shell.RunFile(context.command.arguments[0]);
 }
 
-// \g and \gx: run what has been typed, \gx with one line for each value.
+// \g and \gx: run what has been typed, or the last statement again, \gx with one line for each value.
 Verdict Go(const Context& context) {
   if (!context.command.arguments.empty()) {
     return context.shell.Complain("\\" + context.command.name + ": output to a file is not supported; see \\copy");
   }
-  const std::string sql = context.splitter.TakeUnfinished();
+  std::string sql = context.splitter.TakeUnfinished();
+  if (sql.empty()) sql = context.shell.last_statement();
   if (sql.empty()) return Verdict::kGoOn;
   DisplayOptions display = context.shell.settings().display;
   display.expanded = display.expanded || context.command.name == "gx";
   return context.shell.RunStatement(sql, display);
+}
+
+// \e: what has been typed, or the last statement, in the editor. What was saved counts as typed: a semicolon runs it.
+Verdict Edit(const Context& context) {
+  if (!context.command.arguments.empty()) return context.shell.Complain("\\e: files are not supported; see \\i");
+  const std::string typed = context.splitter.TakeUnfinished();
+  Result<std::string> edited = EditText((typed.empty() ? context.shell.last_statement() : typed) + "\n");
+  if (!edited.ok()) {
+    if (!typed.empty()) context.splitter.FeedFirst(typed + "\n");
+    return context.shell.ReportError(edited.error(), "");
+  }
+  if (!edited->ends_with('\n')) edited->push_back('\n');
+  context.shell.PrintNote(std::string_view(*edited).substr(0, edited->size() - 1));
+  context.splitter.FeedFirst(*edited);
+  return Verdict::kGoOn;
 }
 
 Verdict ResetStatement(const Context& context) {
@@ -105,7 +122,8 @@ Verdict ResetStatement(const Context& context) {
 }
 
 Verdict PrintStatement(const Context& context) {
-  const std::string_view pending = context.splitter.pending();
+  std::string_view pending = context.splitter.pending();
+  if (pending.empty()) pending = context.shell.last_statement();
   context.shell.PrintNote(pending.empty() ? std::string_view("Query buffer is empty.") : pending);
   return Verdict::kGoOn;
 }
@@ -147,6 +165,7 @@ const std::map<std::string, Function>& Functions() {
       {"d", DescribeCommand},
       {"di", DescribeCommand},
       {"dt", DescribeCommand},
+      {"e", Edit},
       {"echo", Echo},
       {"g", Go},
       {"gx", Go},

@@ -122,6 +122,7 @@ Verdict Shell::RunFile(const std::string& path) {
 }
 
 Verdict Shell::RunStatement(const std::string& sql, const DisplayOptions& display) {
+  last_statement_ = sql;
   const auto start = steady_clock::now();
   RowPrinter printer(output_, MakeRowWriter(display));
   const Result<Client::Outcome> outcome = client_.Run(sql, printer);

@@ -52,6 +52,8 @@ class Shell {
   Verdict Run(LineSource& source);
   Verdict RunFile(const std::string& path);
   Verdict RunStatement(const std::string& sql, const DisplayOptions& display);
+  // The text of the statement that ran last, for \g, \p and \e at an empty buffer.
+  const std::string& last_statement() const { return last_statement_; }
 
   // Prints a table of ours as if it were a result.
   void PrintTable(const std::vector<std::string>& names, const std::vector<std::vector<Cell>>& rows,
@@ -87,6 +89,7 @@ class Shell {
   Settings settings_;
   bool connection_lost_ = false;
   int include_depth_ = 0;
+  std::string last_statement_;
   std::string error_prefix_;
 };
 

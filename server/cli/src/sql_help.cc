@@ -64,7 +64,8 @@ Help
   \? or \h [STATEMENT]   this list; the forms of SQL statements
 
 Statement buffer
-  \g, \gx                run the statement; \gx shows it expanded
+  \g, \gx                run the statement, or the last one again; \gx shows it expanded
+  \e                     edit the statement, or the last one, in $EDITOR
   \p, \r                 show the statement that is being typed; forget it
   \i FILE                run the statements of a file
   \echo TEXT             write text to the output
@@ -176,6 +177,7 @@ constexpr auto kMetaCommandNames = std::to_array<std::string_view>({
     "\\d",
     "\\di",
     "\\dt",
+    "\\e",
     "\\echo",
     "\\g",
     "\\gx",

@@ -23,6 +23,8 @@ class StatementSplitter {
 
   // Requires: `text` ends at a line's end or at the end of all input, so that no token is torn.
   void Feed(std::string_view text);
+  // As Feed, but before what has been fed and not read yet.
+  void FeedFirst(std::string_view text) { input_.insert(at_, text); }
 
   // Reads on to the next event. A statement of only blanks and comments is skipped.
   Event Next();

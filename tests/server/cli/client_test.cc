@@ -19,6 +19,7 @@
 namespace sisal::cli {
 namespace {
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
@@ -355,6 +356,25 @@ TEST_F(ShellTest, InsideAStatementTheWordsAreSqlAndAHintIsGiven) {
 TEST_F(ShellTest, InAScriptTheWordsAreSql) {
   EXPECT_EQ(Run("quit\n"), Verdict::kGoOn);
   EXPECT_EQ(server_.executed.size(), 1u);
+}
+
+TEST_F(ShellTest, WithAnEmptyBufferTheLastStatementCounts) {
+  EXPECT_EQ(Run("X y;\n\\g\n\\p\n"), Verdict::kGoOn);
+  ASSERT_EQ(server_.executed.size(), 2u);
+  EXPECT_EQ(server_.executed[1].statement().sql(), "X y");
+  EXPECT_THAT(Printed(), EndsWith("X y\n"));
+}
+
+TEST_F(ShellTest, TheEditorsTextCountsAsTyped) {
+  const std::string script = WriteFile("sed -i 's/X/Y/' \"$1\"; echo 'Z;' >> \"$1\"; echo 'half' >> \"$1\"\n");
+  setenv("PSQL_EDITOR", ("sh " + script).c_str(), 1);
+  EXPECT_EQ(Run("X\n\\e\nend;"), Verdict::kGoOn);
+  ASSERT_EQ(server_.executed.size(), 2u);
+  EXPECT_EQ(server_.executed[0].statement().sql(), "Y\nZ");
+  EXPECT_EQ(server_.executed[1].statement().sql(), "half\nend");
+  setenv("PSQL_EDITOR", "false", 1);
+  EXPECT_EQ(Run("X\n\\e\n"), Verdict::kFailed);
+  unsetenv("PSQL_EDITOR");
 }
 
 TEST_F(ShellTest, TildeIsTheHomeOfFiles) {
