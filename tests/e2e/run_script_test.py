@@ -106,6 +106,10 @@ class RunScriptTest(unittest.TestCase):
         code, refused = self.run_script(SISAL_LISTEN=taken)
         self.assertEqual(code, 1)
         self.assertIn(f"port {taken.split(':')[1]} is in use by another program", refused)
+        self.assertNotIn("run again", refused)
+        code, refused = self.run_script("again", SISAL_LISTEN=taken)
+        self.assertEqual(code, 1)
+        self.assertIn("scripts/run again\n", refused)  # a bare run, as the hint once was, would remove the store
         self.assertEqual(self.run_script(SISAL_LISTEN="nowhere")[0], 2)
         with open(self.path("build/run/ready"), encoding="utf-8") as file:
             os.kill(int(re.search(r'"pid": *(\d+)', file.read()).group(1)), signal.SIGKILL)
