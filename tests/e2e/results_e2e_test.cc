@@ -166,6 +166,36 @@ TEST_F(ResultsTest, ParametersThatNameThePresent) {
   EXPECT_TRUE(Execute(server, start)->chunk().batch().columns(0).booleans(0));
 }
 
+// A statement that is prepared for the new table may meet a snapshot of the old one, as long as the change is being
+// made durable.
+TEST_F(ResultsTest, ReadsGoOnWhileATableChangesItsTypes) {
+  ASSERT_STATE(Execute(server, "CREATE TABLE changing (id int PRIMARY KEY, v int)"), "00000");
+  ASSERT_STATE(Execute(server, "INSERT INTO changing VALUES (1, 7)"), "00000");
+  std::atomic<bool> stop{false};
+  std::thread reader([&] {
+    while (!stop) {
+      const auto answer = Execute(server, "SELECT v FROM changing WHERE id = 1");
+      ASSERT_STATE(answer, "00000");
+      EXPECT_EQ(answer->chunk().batch().row_count(), 1u);
+      const Stream stream = Query("SELECT v FROM changing");
+      ASSERT_TRUE(stream.status.ok()) << stream.status.error_message();
+      EXPECT_EQ(stream.rows, 1u);
+    }
+  });
+  for (int i = 0; i < 100; ++i) {
+    const std::string handle = Begin(server)->transaction().handle();
+    EXPECT_STATE(ExecuteIn(server, handle, "DROP TABLE changing"), "00000");
+    EXPECT_STATE(ExecuteIn(server, handle,
+                           i % 2 == 0 ? "CREATE TABLE changing (id bigint PRIMARY KEY, v text)"
+                                      : "CREATE TABLE changing (id int PRIMARY KEY, v int)"),
+                 "00000");
+    EXPECT_STATE(ExecuteIn(server, handle, "INSERT INTO changing VALUES (1, '7')"), "00000");
+    EXPECT_STATE(Commit(server, handle), "00000");
+  }
+  stop = true;
+  reader.join();
+}
+
 TEST_F(ResultsTest, HeaderIsThereForNoRowsAndAbsentForNoResult) {
   const auto empty = Execute(server, "SELECT 1 WHERE false");
   ASSERT_STATE(empty, "00000");

@@ -80,7 +80,7 @@ Result<bool> PlanResult::RenewPlan() {
   const auto same_type = [](const sql::OutputColumn& a, const sql::OutputColumn& b) { return a.type == b.type; };
   if (after.params != before.params ||
       !std::equal(after.output.begin(), after.output.end(), before.output.begin(), before.output.end(), same_type)) {
-    return Error("0A000", "cached plan must not change result type");
+    return Error("0A000", "cached plan must not change result type").WithReason(kPlanChanged);
   }
   plan_ = std::move(renewed);
   return true;

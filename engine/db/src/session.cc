@@ -210,7 +210,7 @@ Result<std::unique_ptr<ResultSet>> EngineSession::Execute(PreparedPtr prepared, 
   if (!plan->ValidUnder(*Root())) {
     SISAL_ASSIGN_OR_RETURN(CachedPlanPtr renewed, FindPlan(plan->sql(), plan->id(), cached));
     if (renewed->statement().params != plan->statement().params) {
-      return Error("0A000", "cached plan must not change its parameter types");
+      return Error("0A000", "cached plan must not change its parameter types").WithReason(kPlanChanged);
     }
     plan = std::move(renewed);
   }

@@ -29,7 +29,8 @@ Status RowSource::CheckTypes() const {
     const type::TypeId is = chunk_.columns[i].type.id, was = output[i].type.id;
     same = is == was || (type::IsTextType(is) && type::IsTextType(was));
   }
-  return same ? Status() : Status(Error{"0A000", "cached plan must not change result type"});
+  return same ? Status()
+              : Status(Error{"0A000", "cached plan must not change result type"}.WithReason(db::kPlanChanged));
 }
 
 Result<bool> RowSource::Fill(size_t budget_bytes, const Clock& clock, Duration max_wait) {

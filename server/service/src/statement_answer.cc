@@ -117,19 +117,20 @@ Result<std::string> StatementCall::HoldRest() {
 Outcome StatementCall::Query(std::string_view resume_token, ReplyStream& stream) {
   started_ = core_.clock.Now();
   Status status = Check(true);
-  if (status.ok() && resume_token.empty()) {
-    status = OpenSession();
-    if (status.ok() && lease_) lease_->held.reset();
-    if (status.ok()) {
-      Result<db::PreparedPtr> prepared = PrepareStatement(statement_, *session_, context_);
-      status = prepared.status();
-      if (status.ok()) prepared_ = *std::move(prepared), status = Start();
-    }
-  } else if (status.ok()) {
-    status = ResumeHeld(resume_token);
+  while (status.ok()) {
+    status = resume_token.empty() ? StartQuery() : ResumeHeld(resume_token);
+    if (status.ok()) status = StreamRows(stream);
+    if (status.ok() || has_streamed_ || !resume_token.empty() || !MayRetry(status) || !PrepareRetry(status)) break;
+    status = Status();
   }
-  if (status.ok()) status = StreamRows(stream);
   return status.ok() ? std::nullopt : Fail(std::move(status).error());
+}
+
+Status StatementCall::StartQuery() {
+  SISAL_RETURN_IF_ERROR(OpenSession());
+  if (lease_) lease_->held.reset();
+  SISAL_ASSIGN_OR_RETURN(prepared_, PrepareStatement(statement_, *session_, context_));
+  return Start();
 }
 
 Status StatementCall::ResumeHeld(std::string_view token) {
@@ -165,6 +166,7 @@ Status StatementCall::StreamRows(ReplyStream& stream) {
       NoteEnd();
       SISAL_RETURN_IF_ERROR(FinishTransaction({}, message));
     }
+    has_streamed_ = true;
     SISAL_RETURN_IF_ERROR(stream.Write(std::move(message)));
     if (ended) return Status();
     budget = std::min(4 * budget, budget_max);

@@ -1,5 +1,6 @@
 #include "statement_call.h"
 
+#include "idempotency.h"
 #include "sisal/io/time.h"
 #include "sisal/v1/request.pb.h"
 #include "sisal/v1/result.pb.h"
@@ -14,6 +15,8 @@ using Kind = sql::StatementKind;
 
 constexpr uint32_t kAttemptsMax = 100;
 
+bool IsPlanChange(const Status& status) { return !status.ok() && status.error().reason() == db::kPlanChanged; }
+
 }  // namespace
 
 Outcome StatementCall::Execute(wire::Buffer& response) {
@@ -23,13 +26,25 @@ Outcome StatementCall::Execute(wire::Buffer& response) {
     status = OpenSession();
     if (status.ok()) status = ExecuteOnce(response);
     if (status.ok() || !MayRetry(status)) break;
-    ++attempts_;
-    source_.reset();
     response.Clear();
-    io::Yield();  // the one that we lost against goes first
+    if (!PrepareRetry(status)) break;
     status = Status();
   }
   return status.ok() ? std::nullopt : Fail(std::move(status).error());
+}
+
+// False: there is no use in another attempt, `status` stands. Suspends.
+bool StatementCall::PrepareRetry(const Status& status) {
+  ++attempts_;
+  source_.reset();
+  if (!IsPlanChange(status)) {
+    io::Yield();  // the one that we lost against goes first
+    return true;
+  }
+  // The schema that the statement was prepared for is on its way to the disk; reads see it when it is there.
+  own_session_.reset();
+  txn::Store& store = core_.database.store();
+  return store.WaitApplied({context_.deadline, context_.cancel.get()}).ok() && SettlePosition(store).ok();
 }
 
 // What the failure of a call means for the transaction that it ran in.
@@ -117,8 +132,10 @@ Status StatementCall::CheckStatement(const sql::Statement& statement) const {
 }
 
 bool StatementCall::MayRetry(const Status& status) const {
-  if (mode_ != Mode::kExplicit && mode_ != Mode::kBegin) return false;
-  if (status.sqlstate() != "40001" && status.sqlstate() != "40P01") return false;
+  const bool conflict = status.sqlstate() == "40001" || status.sqlstate() == "40P01";
+  if (conflict ? mode_ != Mode::kExplicit && mode_ != Mode::kBegin : mode_ == Mode::kHandle || !IsPlanChange(status)) {
+    return false;
+  }
   if (context_.cancel->cancelled() || core_.clock.Now() >= context_.deadline) return false;
   const uint32_t retries_max = transaction_request_.server_retries.value_or(kAttemptsMax);
   return attempts_ <= retries_max;

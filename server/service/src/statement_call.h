@@ -52,6 +52,7 @@ class StatementCall {
   Status Check(bool streaming);
   Status CheckStatement(const sql::Statement& statement) const;
   bool MayRetry(const Status& status) const;
+  bool PrepareRetry(const Status& status);
   Status OpenSession();
   Status Start();
   Status FillParamRows(size_t budget_bytes);
@@ -61,6 +62,7 @@ class StatementCall {
   // A read goes on later, anything else is refused.
   Status AnswerPart(wire::Buffer& response);
   Result<std::string> HoldRest();
+  Status StartQuery();
   Status StreamRows(ReplyStream& stream);
   Status ResumeHeld(std::string_view token);
 
@@ -87,6 +89,7 @@ class StatementCall {
 
   Mode mode_ = Mode::kAuto;
   bool streaming_ = false, commit_ = false;
+  bool has_streamed_ = false;  // a message has left
   TransactionRequest transaction_request_;
   CallRequest call_request_;
   std::string fingerprint_;

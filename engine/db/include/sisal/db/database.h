@@ -129,6 +129,11 @@ class Session {
                               std::string_view outcome) = 0;
 };
 
+// Reason of the errors that say that a table has changed between Prepare and the statement's snapshot, so that the
+// result or the parameters are of other types. In a single use nothing has happened yet: prepare and execute it again.
+// A read's snapshot lies behind the newest schema until that is durable, so wait for that first.
+inline constexpr char kPlanChanged[] = "PLAN_CHANGED";
+
 // What Database::ReadPoint found; used again for the next one.
 struct PointRow {
   Arena arena{1024};
