@@ -10,13 +10,11 @@
 namespace sisal::service {
 namespace {
 
-// Longer texts are hashed on a fiber.
-constexpr size_t kSqlBytesMax = 4096;
+// The transport's threads are few: a larger request is parsed, and its text hashed, on a fiber.
+constexpr size_t kRequestBytesMax = 4096;
 
-// Whether the statement is named by what the plan cache knows.
 bool HasStatementId(const v1::Statement& statement) {
-  if (statement.body_case() == v1::Statement::kSql) return statement.sql().size() <= kSqlBytesMax;
-  return statement.statement_id().size() == sizeof(db::StatementId);
+  return statement.body_case() == v1::Statement::kSql || statement.statement_id().size() == sizeof(db::StatementId);
 }
 
 // The encoding that is asked for; nullopt: the request asks for more than rows.
@@ -33,6 +31,7 @@ std::optional<wire::Encoding> EncodingOf(const v1::ExecuteRequest& request) {
 }  // namespace
 
 bool ReadPointAtOnce(Core& core, std::string_view bytes, wire::Buffer& response) {
+  if (bytes.size() > kRequestBytesMax) return false;
   ParsedRequest<v1::ExecuteRequest> request;
   if (core.draining.load(std::memory_order_relaxed) || !request.Parse(bytes).ok()) return false;
   const v1::Statement& statement = request->statement();
