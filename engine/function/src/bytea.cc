@@ -1,10 +1,13 @@
 // bytea: comparison, concatenation, parts, digests, encode() and decode().
 #include <openssl/evp.h>
 
+#include <bit>
+
 #include "comparison.h"
 #include "kernel.h"
 #include "registry.h"
 #include "sisal/base/bytes.h"
+#include "utf8.h"
 
 namespace sisal::function {
 namespace {
@@ -224,9 +227,55 @@ void RegisterDigests(Registry& registry) {
   registry.Scalar("sha512", {kBytea}, kBytea, Map<[](Env& env, Bytes a) { return Digest(env, EVP_sha512(), a); }>);
 }
 
+// UTF-8 is the one encoding of texts that there is.
+bool IsUtf8(Bytes encoding) {
+  std::string name;
+  for (const char c : LowerAscii(encoding)) {
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) name.push_back(c);
+  }
+  return name == "utf8" || name == "unicode";
+}
+
+Bytes ConvertTo(Env& env, Bytes text, Bytes encoding) {
+  if (IsUtf8(encoding)) return text;
+  return env.Fail("0A000", "encoding \"" + std::string(encoding) + "\" is not supported");
+}
+
+Bytes ConvertFrom(Env& env, Bytes bytes, Bytes encoding) {
+  if (!IsUtf8(encoding)) return env.Fail("0A000", "encoding \"" + std::string(encoding) + "\" is not supported");
+  size_t bad = std::min(FindInvalidUtf8(bytes), bytes.find('\0'));
+  if (bad == Bytes::npos) return bytes;
+  std::string message = "invalid byte sequence for encoding \"UTF8\":";
+  const auto first = static_cast<uint8_t>(bytes[bad]);
+  const size_t length = first >= 0xC0 && first < 0xF8 ? CharacterBytes(bytes[bad]) : 1;
+  for (const char c : bytes.substr(bad, length)) message += " 0x" + ToHex(Bytes(&c, 1));
+  return env.Fail("22021", message);
+}
+
+// The bits of a float, the highest byte first: what a client of PostgreSQL gets in binary form.
+template <typename Float, typename Bits>
+Bytes SendFloat(Env& env, double value) {
+  const Bits bits = std::bit_cast<Bits>(static_cast<Float>(value));
+  std::string bytes;
+  for (int shift = 8 * (sizeof(Bits) - 1); shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(bits >> shift));
+  return env.Copy(bytes);
+}
+
+void RegisterConversions(Registry& registry) {
+  registry.Scalar("convert_to", {kText, kText}, kBytea,
+                  Map<[](Env& env, Bytes text, Bytes encoding) { return ConvertTo(env, text, encoding); }>);
+  registry.Scalar("convert_from", {kBytea, kText}, kText,
+                  Map<[](Env& env, Bytes bytes, Bytes encoding) { return ConvertFrom(env, bytes, encoding); }>);
+  registry.Scalar("float4send", {kReal}, kBytea,
+                  Map<[](Env& env, double value) { return SendFloat<float, uint32_t>(env, value); }>);
+  registry.Scalar("float8send", {kDouble}, kBytea,
+                  Map<[](Env& env, double value) { return SendFloat<double, uint64_t>(env, value); }>);
+}
+
 }  // namespace
 
 void RegisterByteaFunctions(Registry& registry) {
+  RegisterConversions(registry);
   RegisterComparisons<BytewiseOrder, Bytes>(registry, kBytea, kBytea);
   registry.Operator("||", {kBytea, kBytea}, kBytea,
                     Map<[](Env& env, Bytes a, Bytes b) { return Concatenate(env, a, b); }>);

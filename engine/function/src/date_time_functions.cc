@@ -222,12 +222,29 @@ void RegisterMakers(Registry& registry) {
                   Map<[](Env& env, double seconds) { return ToTimestamp(env, seconds); }>);
 }
 
+// Seconds east of Greenwich.
+int32_t OffsetOfInterval(Env& env, Bytes bytes) {
+  const Interval zone = Interval::Decode(bytes);
+  if (zone.months == 0 && zone.days == 0) return static_cast<int32_t>(zone.micros / type::kMicrosPerSecond);
+  std::string text;
+  type::FormatBytes(kInterval, bytes, env.context.text, text);
+  return env.Fail("22023", "interval time zone \"" + text + "\" must not include months or days");
+}
+
 // timezone(zone, x): what AT TIME ZONE means.
 void RegisterTimeZones(Registry& registry) {
   registry.Scalar("timezone", {kText, kTimestamp}, kTimestampTz,
                   Map<[](Env& env, Bytes zone, int64_t local) { return LocalInZone(env, local, zone); }>);
   registry.Scalar("timezone", {kText, kTimestampTz}, kTimestamp,
                   Map<[](Env& env, Bytes zone, int64_t utc) { return UtcInZone(env, utc, zone); }>);
+  registry.Scalar("timezone", {kInterval, kTimestamp}, kTimestampTz, Map<[](Env& env, Bytes zone, int64_t local) {
+                    const int32_t offset = OffsetOfInterval(env, zone);
+                    return env.failed() ? 0 : Give(env, type::LocalToUtc(local, offset));
+                  }>);
+  registry.Scalar("timezone", {kInterval, kTimestampTz}, kTimestamp, Map<[](Env& env, Bytes zone, int64_t utc) {
+                    const int32_t offset = OffsetOfInterval(env, zone);
+                    return env.failed() ? 0 : Give(env, type::UtcToLocal(utc, offset));
+                  }>);
 }
 
 int64_t DateBin(Env& env, const Interval& stride, int64_t timestamp, int64_t origin) {

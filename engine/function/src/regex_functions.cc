@@ -77,18 +77,23 @@ Status LikeKernel(const Call& call, type::Vector& out) {
   return Status();
 }
 
-// Calls `visit(match)` for the first match or, if `all`, for each that begins behind the one before.
+// From `offset` on, until `visit` returns false.
 template <typename Visit>
-void ForEachMatch(const Regex& regex, Text text, bool all, Visit visit) {
-  size_t offset = 0;
+void ForEachMatch(const Regex& regex, Text text, size_t offset, Visit visit) {
   Text match;
   while (offset <= text.size() && regex.Find(text, offset, match)) {
-    visit(match);
-    if (!all) return;
+    if (!visit(match)) return;
     offset = static_cast<size_t>(match.data() - text.data()) + match.size();
     // An empty match: go on behind the next character.
     if (match.empty()) offset += offset < text.size() ? CharacterBytes(text[offset]) : 1;
   }
+}
+
+// The byte at which a search from the character `start` begins; behind the text's end if that is shorter.
+Result<size_t> SearchOffset(Text text, int64_t start) {
+  if (start < 1) return Error("22023", "invalid value for parameter \"start\": " + std::to_string(start));
+  const auto characters = static_cast<size_t>(start - 1);
+  return CharacterCount(text) < characters ? text.size() + 1 : OffsetOfCharacter(text, characters);
 }
 
 // The replacement's pieces; a piece without data stands for the match: "\&".
@@ -118,41 +123,72 @@ Result<std::vector<std::optional<std::string>>> ParseReplacement(Text text) {
   return pieces;
 }
 
-Result<std::string> ReplaceMatches(const Regex& regex, Text text, Text replacement, bool all) {
+// The match number `which` from `offset` on; 0: all.
+Result<std::string> ReplaceMatches(const Regex& regex, Text text, Text replacement, size_t offset, int64_t which) {
   SISAL_ASSIGN_OR_RETURN(const auto pieces, ParseReplacement(replacement));
   std::string result;
   size_t copied = 0;
-  ForEachMatch(regex, text, all, [&](Text match) {
+  int64_t number = 0;
+  ForEachMatch(regex, text, offset, [&](Text match) {
+    if (++number < which) return true;
     const auto begin = static_cast<size_t>(match.data() - text.data());
     result.append(text.substr(copied, begin - copied));
     for (const std::optional<std::string>& piece : pieces) result.append(piece.has_value() ? Text(*piece) : match);
     copied = begin + match.size();
+    return which == 0;
   });
   result.append(text.substr(copied));
   if (result.size() > (size_t{1} << 30) - 5) return Error("54000", "requested length too large");
   return result;
 }
 
+// regexp_replace(text, pattern, replacement [, flags])
 Status ReplaceKernel(const Call& call, type::Vector& out) {
   CachedRegex cached(Regex::Purpose::kFind, "regexp_replace", true);
   for (uint32_t i = 0; i < call.rows.count; ++i) {
     const uint32_t row = call.rows[i];
     SISAL_RETURN_IF_ERROR(
         cached.Prepare(call.args[1].Bytes(row), call.args.size() > 3 ? call.args[3].Bytes(row) : Text()));
-    SISAL_ASSIGN_OR_RETURN(const std::string replaced, ReplaceMatches(cached.regex(), call.args[0].Bytes(row),
-                                                                      call.args[2].Bytes(row), cached.global()));
+    SISAL_ASSIGN_OR_RETURN(
+        const std::string replaced,
+        ReplaceMatches(cached.regex(), call.args[0].Bytes(row), call.args[2].Bytes(row), 0, cached.global() ? 0 : 1));
     out.bytes[row] = call.arena.Copy(replaced);
   }
   return Status();
 }
 
+// regexp_replace(text, pattern, replacement, start [, which [, flags]])
+Status ReplaceFromKernel(const Call& call, type::Vector& out) {
+  CachedRegex cached(Regex::Purpose::kFind, "regexp_replace", true);
+  for (uint32_t i = 0; i < call.rows.count; ++i) {
+    const uint32_t row = call.rows[i];
+    const Text text = call.args[0].Bytes(row);
+    SISAL_ASSIGN_OR_RETURN(const size_t offset, SearchOffset(text, call.args[3].Int(row)));
+    const int64_t which = call.args.size() > 4 ? call.args[4].Int(row) : 1;
+    if (which < 0) return Error("22023", "invalid value for parameter \"n\": " + std::to_string(which));
+    SISAL_RETURN_IF_ERROR(
+        cached.Prepare(call.args[1].Bytes(row), call.args.size() > 5 ? call.args[5].Bytes(row) : Text()));
+    SISAL_ASSIGN_OR_RETURN(const std::string replaced,
+                           ReplaceMatches(cached.regex(), text, call.args[2].Bytes(row), offset, which));
+    out.bytes[row] = call.arena.Copy(replaced);
+  }
+  return Status();
+}
+
+// regexp_count(text, pattern [, start [, flags]])
 Status CountKernel(const Call& call, type::Vector& out) {
   CachedRegex cached(Regex::Purpose::kFind, "regexp_count", false);
   for (uint32_t i = 0; i < call.rows.count; ++i) {
     const uint32_t row = call.rows[i];
-    SISAL_RETURN_IF_ERROR(cached.Prepare(call.args[1].Bytes(row), {}));
+    const Text text = call.args[0].Bytes(row);
+    SISAL_ASSIGN_OR_RETURN(const size_t offset, SearchOffset(text, call.args.size() > 2 ? call.args[2].Int(row) : 1));
+    SISAL_RETURN_IF_ERROR(
+        cached.Prepare(call.args[1].Bytes(row), call.args.size() > 3 ? call.args[3].Bytes(row) : Text()));
     int64_t count = 0;
-    ForEachMatch(cached.regex(), call.args[0].Bytes(row), true, [&](Text) { ++count; });
+    ForEachMatch(cached.regex(), text, offset, [&](Text) {
+      ++count;
+      return true;
+    });
     out.ints[row] = count;
   }
   return Status();
@@ -227,7 +263,12 @@ void RegisterRegexFunctions(Registry& registry) {
   registry.Scalar("regexp_like", {kText, kText, kText}, kBoolean, LikeKernel);
   registry.Scalar("regexp_replace", {kText, kText, kText}, kText, ReplaceKernel);
   registry.Scalar("regexp_replace", {kText, kText, kText, kText}, kText, ReplaceKernel);
+  registry.Scalar("regexp_replace", {kText, kText, kText, kInteger}, kText, ReplaceFromKernel);
+  registry.Scalar("regexp_replace", {kText, kText, kText, kInteger, kInteger}, kText, ReplaceFromKernel);
+  registry.Scalar("regexp_replace", {kText, kText, kText, kInteger, kInteger, kText}, kText, ReplaceFromKernel);
   registry.Scalar("regexp_count", {kText, kText}, kInteger, CountKernel);
+  registry.Scalar("regexp_count", {kText, kText, kInteger}, kInteger, CountKernel);
+  registry.Scalar("regexp_count", {kText, kText, kInteger, kText}, kInteger, CountKernel);
   registry.Scalar("substring", {kText, kText}, kText, SubstringKernel);
   registry.Scalar("substring", {kText, kText, kText}, kText, SubstringSimilarKernel);
   registry.Scalar("similar_to_escape", {kText, kText}, kText,

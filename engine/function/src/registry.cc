@@ -60,6 +60,7 @@ Registry MakeRegistry() {
   RegisterBooleanFunctions(registry);
   RegisterTextFunctions(registry);
   RegisterTextEditFunctions(registry);
+  RegisterFormatFunctions(registry);
   RegisterPatternFunctions(registry);
   RegisterRegexFunctions(registry);
   RegisterByteaFunctions(registry);

@@ -62,6 +62,7 @@ void RegisterNumericFunctions(Registry& registry);
 void RegisterBooleanFunctions(Registry& registry);
 void RegisterTextFunctions(Registry& registry);
 void RegisterTextEditFunctions(Registry& registry);
+void RegisterFormatFunctions(Registry& registry);
 void RegisterPatternFunctions(Registry& registry);
 void RegisterRegexFunctions(Registry& registry);
 void RegisterByteaFunctions(Registry& registry);

@@ -126,17 +126,6 @@ Text Overlay(Env& env, Text text, Text with, int64_t start, int64_t length) {
   return Join(env, Join(env, head, with), text.substr(OffsetOfCharacter(text, static_cast<uint64_t>(tail))));
 }
 
-Text QuoteLiteral(Env& env, Text text) {
-  std::string result = text.find('\\') == Text::npos ? "'" : " E'";
-  if (result.size() > 1) result.erase(0, 1);
-  for (const char byte : text) {
-    if (byte == '\'' || byte == '\\') result.push_back(byte);
-    result.push_back(byte);
-  }
-  result.push_back('\'');
-  return env.Copy(result);
-}
-
 // concat(): NULLs count as empty.
 Status Concat(const Call& call, type::Vector& out) {
   std::string buffer;
@@ -243,7 +232,6 @@ void RegisterTextEditFunctions(Registry& registry) {
   registry.Scalar("overlay", {kText, kText, kInteger}, kText, Map<[](Env& env, Text text, Text with, int64_t start) {
                     return Overlay(env, text, with, start, static_cast<int64_t>(CharacterCount(with)));
                   }>);
-  registry.Scalar("quote_literal", {kText}, kText, Map<[](Env& env, Text text) { return QuoteLiteral(env, text); }>);
 }
 
 }  // namespace sisal::function
