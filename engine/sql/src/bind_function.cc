@@ -10,6 +10,9 @@ Result<const Expr*> Binder::CallFunction(std::string_view name, std::vector<cons
                                          std::string_view schema) {
   TypeIds types;
   for (const Expr* arg : args) types.push_back(arg->type.id);
+  if (name == "pg_typeof" && args.size() == 1 && args[0]->kind == ExprKind::kConstant && types[0] == TypeId::kUnknown) {
+    return MakeConstant(TypeId::kText, type::Datum::Bytes("unknown"), location);
+  }
   const ResolvedFunction resolved = ResolveFunction(name, types);
   if (resolved.match != Match::kFound) {
     // date(x), int4(x): a call with a type's name converts.

@@ -162,13 +162,22 @@ bool Contains(std::string_view text, std::string_view part) { return text.find(p
 
 // The library passes on PostgreSQL's message but not its SQLSTATE; nearly all errors of scanner and grammar are 42601.
 std::string_view SqlstateOf(std::string_view message) {
-  if (Contains(message, "invalid Unicode escape value") || Contains(message, "invalid escape string")) return "22025";
+  if (Contains(message, "invalid escape string")) return "22025";
   if (Contains(message, "unsafe use of \\'")) return "22P06";
   if (Contains(message, "invalid byte sequence") || Contains(message, "invalid Unicode code point")) return "22021";
   if (Contains(message, "precision for type float")) return "22023";
   if (Contains(message, "not implemented") || Contains(message, "not supported")) return "0A000";
   if (Contains(message, "out of memory")) return "53200";
   return "42601";
+}
+
+// An incomplete \u in E'...' has an SQLSTATE of its own, one in U&'...' has not. `position`: in characters, from 1.
+bool IsBackslashU(std::string_view sql, int position) {
+  for (const char c : sql) {
+    if ((c & 0xC0) != 0x80) --position;
+    if (position < 0) return c == 'u' || c == 'U';
+  }
+  return false;
 }
 
 }  // namespace
@@ -227,7 +236,8 @@ Result<ParseTree> ParseText(const std::string& sql) {
   PgQueryProtobufParseResult parsed = pg_query_parse_protobuf(sql.c_str());
   if (parsed.error != nullptr) {
     const std::string message = parsed.error->message;
-    Error error(SqlstateOf(message), message);
+    const bool escape = message == "invalid Unicode escape" && IsBackslashU(sql, parsed.error->cursorpos);
+    Error error(escape ? "22025" : SqlstateOf(message), message);
     error.set_position(static_cast<uint32_t>(std::max(parsed.error->cursorpos, 0)));
     pg_query_free_protobuf_parse_result(parsed);
     return error;

@@ -194,6 +194,11 @@ TEST_F(SessionTest, FractionsOfSecondsObeyTheColumn) {
             "t|00:00:01.3\n");
 }
 
+TEST_F(SessionTest, ALiteralOfItsOwnHasNoType) {
+  EXPECT_EQ(Run("SELECT pg_typeof('a'), pg_typeof(NULL), pg_typeof('a' || 'b'), pg_typeof(NULL::INTEGER)"),
+            "unknown|unknown|text|integer\n");
+}
+
 TEST_F(SessionTest, ExistsComputesNoColumn) {
   EXPECT_EQ(
       Run("SELECT EXISTS (SELECT 1 / 0), EXISTS (SELECT DISTINCT 1 / 0 ORDER BY 1), EXISTS (SELECT 1 / 0 LIMIT 0)"),
