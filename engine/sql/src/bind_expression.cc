@@ -149,6 +149,7 @@ Result<SqlType> Binder::ResolveType(const PgQuery__TypeName& name) {
 }
 
 Result<const Expr*> Binder::BindTypeCast(Scope& scope, const PgQuery__TypeCast& node) {
+  if (IsIntervalLiteral(node)) return BindIntervalLiteral(node);
   SISAL_ASSIGN_OR_RETURN(const SqlType type, ResolveType(*node.type_name));
   SISAL_ASSIGN_OR_RETURN(const Expr* arg, BindExpr(scope, node.arg));
   const int32_t location = node.location >= 0 ? node.location : node.type_name->location;

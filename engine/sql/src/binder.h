@@ -122,6 +122,8 @@ class Binder {
   Result<const Expr*> BindAConst(const PgQuery__AConst& node);
   Result<const Expr*> BindParameter(const PgQuery__ParamRef& node);
   Result<const Expr*> BindColumnRef(Scope& scope, const PgQuery__ColumnRef& node);
+  static bool IsIntervalLiteral(const PgQuery__TypeCast& node);  // bind_interval.cc
+  Result<const Expr*> BindIntervalLiteral(const PgQuery__TypeCast& node);
   Result<const Expr*> BindTypeCast(Scope& scope, const PgQuery__TypeCast& node);
   Result<const Expr*> BindAExpr(Scope& scope, const PgQuery__AExpr& node);
   Result<const Expr*> BindComparison(Scope& scope, const PgQuery__AExpr& node, std::string_view op);

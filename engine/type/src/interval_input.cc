@@ -125,6 +125,7 @@ constexpr uint32_t kAllSeconds =
 
 class VerboseDecoder {
  public:
+  explicit VerboseDecoder(IntervalFields fields) : fields_(fields) {}
   Outcome Run(std::string_view text, Sums& sums);
 
  private:
@@ -136,6 +137,7 @@ class VerboseDecoder {
     return Outcome::kOk;
   }
 
+  const IntervalFields fields_;
   Sums sums_;
   uint32_t seen_ = 0;
   bool after_ago_ = false;         // a number needs a unit then
@@ -198,6 +200,11 @@ Outcome VerboseDecoder::AddClock(std::string_view text) {
   if (!ParseClock(text, hours, micros_of_hour, overflow)) return Outcome::kMalformed;
   if (overflow) return has_sign ? Outcome::kMalformed : Outcome::kFieldOverflow;
   const int64_t sign = negative ? -1 : 1;
+  const bool no_seconds = std::count(text.begin(), text.end(), ':') == 1 && text.find('.') == std::string_view::npos;
+  if (fields_.first == DateField::kMinute && fields_.last == DateField::kSecond && no_seconds) {  // mm:ss
+    micros_of_hour = hours * 60 * kMicrosPerSecond + micros_of_hour / 60;
+    hours = 0;
+  }
   if (!sums_.Add(DateField::kHour, sign * hours, 0) || !sums_.Add(DateField::kMicroseconds, sign * micros_of_hour, 0)) {
     return Outcome::kFieldOverflow;
   }
@@ -208,7 +215,7 @@ Outcome VerboseDecoder::AddClock(std::string_view text) {
 Outcome VerboseDecoder::AddNumber(std::string_view text) {
   if (!unit_) {
     if (after_ago_) return Outcome::kMalformed;
-    unit_ = DateField::kSecond;
+    unit_ = fields_.last;
   }
   const bool negative = text[0] == '-';
   int64_t value = 0;
@@ -354,11 +361,30 @@ Outcome IsoDecoder::Run(std::string_view text) {
   return Outcome::kOk;
 }
 
+Interval RestrictInterval(Interval value, DateField last) {
+  switch (last) {
+    case DateField::kYear:
+      return {0, 0, value.months / 12 * 12};
+    case DateField::kMonth:
+      return {0, 0, value.months};
+    case DateField::kDay:
+      return {0, value.days, value.months};
+    case DateField::kHour:
+      value.micros -= value.micros % (3600 * kMicrosPerSecond);
+      return value;
+    case DateField::kMinute:
+      value.micros -= value.micros % (60 * kMicrosPerSecond);
+      return value;
+    default:
+      return value;
+  }
+}
+
 }  // namespace
 
-Result<Interval> ParseInterval(std::string_view text) {
+Result<Interval> ParseInterval(std::string_view text, IntervalFields fields) {
   Sums sums;
-  Outcome outcome = VerboseDecoder().Run(text, sums);
+  Outcome outcome = VerboseDecoder(fields).Run(text, sums);
   if (outcome == Outcome::kMalformed) {
     sums = Sums();
     outcome = IsoDecoder(sums).Run(text);
@@ -368,7 +394,7 @@ Result<Interval> ParseInterval(std::string_view text) {
   if (outcome == Outcome::kFieldOverflow) return Error{"22015", "interval field value out of range: " + quoted};
   Interval interval;
   if (!sums.Total(interval)) return Error{"22008", "interval out of range"};
-  return interval;
+  return RestrictInterval(interval, fields.last);
 }
 
 }  // namespace sisal::type

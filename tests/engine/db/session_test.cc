@@ -199,6 +199,18 @@ TEST_F(SessionTest, ALiteralOfItsOwnHasNoType) {
             "unknown|unknown|text|integer\n");
 }
 
+TEST_F(SessionTest, IntervalLiteralsObeyTheirFields) {
+  EXPECT_EQ(Run("SELECT INTERVAL '1' YEAR, INTERVAL '14' MONTH, INTERVAL '1.5' DAY, INTERVAL '90' MINUTE"),
+            "1 year|1 year 2 mons|1 day|01:30:00\n");
+  EXPECT_EQ(Run("SELECT INTERVAL '1-2' YEAR TO MONTH, INTERVAL '1 2:03:04' DAY TO MINUTE, INTERVAL '1 2' DAY TO HOUR"),
+            "1 year 2 mons|1 day 02:03:00|1 day 02:00:00\n");
+  EXPECT_EQ(Run("SELECT INTERVAL '1:02' MINUTE TO SECOND, INTERVAL '25:02' HOUR TO SECOND, INTERVAL '1.256' SECOND(2)"),
+            "00:01:02|25:02:00|00:00:01.26\n");
+  EXPECT_EQ(Run("SELECT INTERVAL '1 day 2:03' YEAR, INTERVAL '14 mons 3 days' YEAR, INTERVAL '-1:59:59' HOUR"),
+            "00:00:00|1 year|-01:00:00\n");
+  EXPECT_EQ(Run("SELECT INTERVAL '1 2' DAY TO MINUTE"), "ERROR 22007: invalid input syntax for type interval: \"1 2\"");
+}
+
 TEST_F(SessionTest, ExistsComputesNoColumn) {
   EXPECT_EQ(
       Run("SELECT EXISTS (SELECT 1 / 0), EXISTS (SELECT DISTINCT 1 / 0 ORDER BY 1), EXISTS (SELECT 1 / 0 LIMIT 0)"),

@@ -63,7 +63,6 @@ Result<int64_t> ParseDate(std::string_view text, const TextSettings& settings);
 Result<int64_t> ParseTime(std::string_view text, const TextSettings& settings);
 Result<int64_t> ParseTimestamp(std::string_view text, const TextSettings& settings);
 Result<int64_t> ParseTimestampTz(std::string_view text, const TextSettings& settings);
-Result<Interval> ParseInterval(std::string_view text);
 
 void FormatDate(int64_t days, std::string& out);
 void FormatTime(int64_t micros, std::string& out);
@@ -134,6 +133,14 @@ enum class DateField : uint8_t {
   kTimeZoneHour,
   kTimeZoneMinute,
 };
+
+// What INTERVAL DAY TO SECOND names.
+struct IntervalFields {
+  DateField first = DateField::kYear;
+  DateField last = DateField::kSecond;  // of a number without a unit, too
+};
+// Cuts what is below `fields.last`. Errors: 22007 malformed, 22015, 22008 out of range.
+Result<Interval> ParseInterval(std::string_view text, IntervalFields fields = {});
 // nullopt: not a field. Takes PostgreSQL's abbreviations and plurals ("yrs", "msec"), in any case.
 std::optional<DateField> ParseDateField(std::string_view name);
 
