@@ -98,6 +98,21 @@ TEST(ProcessTest, ASecondProcessOnTheDirectoryIsRefused) {
   EXPECT_STATE(Execute(server, "SELECT 1"), "00000");
 }
 
+TEST(ProcessTest, AFolderOfOthersIsNotTakenForAStore) {
+  ServerProcess server;
+  const std::string data = server.directory() + "/data";
+  std::filesystem::create_directories(data + "/lost+found");  // as on a volume of its own
+  ASSERT_TRUE(server.Start());
+  EXPECT_THAT(server.Log(), HasSubstr("is open: new"));
+  EXPECT_EQ(server.Stop(), 0);
+  std::filesystem::remove_all(data);
+  std::filesystem::create_directories(data);
+  std::ofstream(data + "/thesis.txt") << "of somebody";
+  EXPECT_FALSE(server.Start());
+  EXPECT_THAT(server.Log(), HasSubstr("is not empty and holds no store"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(data), {}), 1);
+}
+
 TEST(ProcessTest, AcknowledgedCommitsSurviveAKill) {
   ServerProcess server;
   ASSERT_TRUE(server.Start());

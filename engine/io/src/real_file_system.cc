@@ -11,9 +11,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "real_file.h"
 #include "runtime_core.h"
+#include "sisal/base/log.h"
 #include "sisal/io/time.h"
 
 namespace sisal::io {
@@ -179,6 +181,7 @@ Result<std::unique_ptr<DirectoryLock>> RealFileSystem::LockDirectory(const std::
   core_.pool.Run([&] { fd = OpenRetrying(file_path, O_RDWR | O_CREAT | O_CLOEXEC); });
   if (fd < 0) return FileError("open", file_path, -fd);
   const Instant deadline = core_.clock.Now() + patience;
+  bool is_reported = false;
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     const int error_number = errno;
     if (error_number == EINTR) continue;
@@ -188,6 +191,9 @@ Result<std::unique_ptr<DirectoryLock>> RealFileSystem::LockDirectory(const std::
                         : Error{"55006", "directory \"" + path + "\" is in use by " + HolderOf(fd)};
       ::close(fd);
       return error;
+    }
+    if (!std::exchange(is_reported, true)) {
+      Log(LogLevel::kInfo, "directory \"" + path + "\" is in use by " + HolderOf(fd) + ", waiting");
     }
     if (OnFiber()) {
       SleepFor(kLockRetryInterval);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -198,8 +199,29 @@ Status Server::StartGrpc() {
   return Status();
 }
 
+namespace {
+
+// A mistyped --data-dir must not fill somebody's folder with log files. What a file system's root may hold, and hidden
+// files, are no obstacle.
+Status CheckIsStoreOrEmpty(const std::string& directory) {
+  std::error_code failed;  // of the listing: then opening the store says why
+  std::string foreign;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
+    const std::string name = entry.path().filename().string();
+    if (name == "LOCK" || name == "sisald.identity") return Status();
+    if (name != "lost+found" && !name.starts_with('.')) foreign = name;
+  }
+  if (foreign.empty()) return Status();
+  return Error{"55000", "directory \"" + directory + "\" is not empty and holds no store"}
+      .WithDetail("There is \"" + foreign + "\", for example.")
+      .WithHint("Name another directory, or a new one, as --data-dir.");
+}
+
+}  // namespace
+
 Status Server::OpenDatabase() {
   SISAL_RETURN_IF_ERROR(runtime_.file_system().CreateDirectory(settings_.data_dir));
+  SISAL_RETURN_IF_ERROR(CheckIsStoreOrEmpty(settings_.data_dir));
   state_.replay_start_wall_micros = runtime_.clock().WallMicros();
   state_.SetStage(service::Stage::kReplaying);
   SISAL_ASSIGN_OR_RETURN(
@@ -219,10 +241,10 @@ void Server::Serve() {
   state_.SetCore(core_.get());
   state_.SetStage(service::Stage::kOpen);
   health_.SetServing(true);
-  LogInfo("store \"" + settings_.data_dir +
-          "\" is open: " + (database_->clean_start() ? "the last shutdown was in order" : "recovered") + ", " +
-          std::to_string(state_.replay.records.load()) + " log records replayed, server id " +
-          core_->identity.ServerIdText());
+  const uint64_t records = state_.replay.records.load();
+  const char* start = !database_->clean_start() ? "recovered" : records > 0 ? "the last shutdown was in order" : "new";
+  LogInfo("store \"" + settings_.data_dir + "\" is open: " + start + ", " + std::to_string(records) +
+          " log records replayed, server id " + core_->identity.ServerIdText());
 }
 
 // Until a signal comes or AdminService.Drain asks.
