@@ -140,19 +140,19 @@ TEST_F(TransactionTest, AReadWithoutATransactionLeavesLongRowsOut) {
 TEST_F(TransactionTest, AReadWithoutATransactionSeesWhatIsCommitted) {
   Run([&] {
     Open();
-    EXPECT_EQ(Committed("k"), std::nullopt);  // no tree
+    EXPECT_EQ(ReadCommitted("k"), std::nullopt);  // no tree
     Set("k", "1");
-    EXPECT_EQ(Committed("k"), "1");
-    EXPECT_EQ(Committed("j"), std::nullopt);
+    EXPECT_EQ(ReadCommitted("k"), "1");
+    EXPECT_EQ(ReadCommitted("j"), std::nullopt);
     const auto writer = Begin();
     ASSERT_OK(Write(*writer, "k", "2"));
-    EXPECT_EQ(Committed("k"), "1");
+    EXPECT_EQ(ReadCommitted("k"), "1");
     ASSERT_OK(writer->Commit({}));
-    EXPECT_EQ(Committed("k"), "2");
+    EXPECT_EQ(ReadCommitted("k"), "2");
     Set("k", std::nullopt);
-    EXPECT_EQ(Committed("k"), std::nullopt);
+    EXPECT_EQ(ReadCommitted("k"), std::nullopt);
     Sweeper::Sweep(store_->core());
-    EXPECT_EQ(Committed("k"), std::nullopt);
+    EXPECT_EQ(ReadCommitted("k"), std::nullopt);
   });
 }
 
@@ -173,9 +173,9 @@ TEST_F(TransactionTest, AReadWithoutATransactionSeesNothingAboveTheFloor) {
     put("old", "2");
     put("gone", std::nullopt);
     put("new", "2");
-    EXPECT_EQ(Committed("old"), "1");
-    EXPECT_EQ(Committed("gone"), "1");
-    EXPECT_EQ(Committed("new"), std::nullopt);
+    EXPECT_EQ(ReadCommitted("old"), "1");
+    EXPECT_EQ(ReadCommitted("gone"), "1");
+    EXPECT_EQ(ReadCommitted("new"), std::nullopt);
     EXPECT_EQ(core.snapshots.View([] { return Timestamp(); }).snapshots.size(), 0u);
   });
 }

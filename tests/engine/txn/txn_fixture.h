@@ -96,7 +96,7 @@ class TxnTest : public ::testing::Test {
   std::optional<std::string> Get(std::string_view key, TreeId tree = kTree) {
     return Read(*Begin({.read_only = true}), key, tree);
   }
-  std::optional<std::string> Committed(std::string_view key) {
+  std::optional<std::string> ReadCommitted(std::string_view key) {
     Arena arena;
     const CommittedRow row = store_->GetCommitted(kTree, key, SIZE_MAX, arena);
     EXPECT_FALSE(row.too_long);
