@@ -318,11 +318,9 @@ Outcome Decoder::DecodeWord(std::string_view text) {
       before_christ_ = word.value == 1;
       return Mark(kEraPart);
     case WordKind::kZone:
-      offset_ = word.value;
-      zone_ = "utc";
-      return Mark(kZonePart);
     case WordKind::kZoneAbbreviation:
       offset_ = word.value;
+      zone_ = "utc";
       return Mark(kZonePart);
     case WordKind::kDayOfWeek:
       return Mark(kDayOfWeekPart);
