@@ -1,5 +1,6 @@
 // Results over gRPC: encodings, streams, what is too large, cancelling.
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -407,6 +408,61 @@ TEST_F(ResultsTest, StalledReaderIsCancelledAndCostsNoMemory) {
   while (reader->Read(&message)) {
   }
   EXPECT_FALSE(reader->Finish().ok());
+}
+
+// Answers that wait for their readers are memory of the server's: above its limit calls are refused, and who does not
+// read loses its answer.
+TEST(UnreadAnswersTest, AreBoundedAndGivenUp) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start({"--reader-stall-ms", "3000", "--grpc-memory-bytes", std::to_string(32 << 20)}));
+  ASSERT_STATE(Execute(server, "CREATE TABLE long (id int PRIMARY KEY, v text)"), "00000");
+  ASSERT_STATE(Execute(server, "INSERT INTO long VALUES (1, repeat('x', 3500000))"), "00000");
+  const std::string bytes = Request("SELECT v FROM long WHERE id = 1").SerializeAsString();
+  const grpc::Slice slice(bytes);
+  const grpc::ByteBuffer request(&slice, 1);
+  struct Unread {
+    std::unique_ptr<grpc::ClientContext> context = std::make_unique<grpc::ClientContext>();
+    std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>> reader;
+    grpc::ByteBuffer response;
+    grpc::Status status;
+  };
+  grpc::CompletionQueue queue;
+  grpc::ChannelArguments arguments;  // a window that stays small
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 16 << 10);
+  grpc::GenericStub stub(
+      grpc::CreateCustomChannel(server.grpc_address(), grpc::InsecureChannelCredentials(), arguments));
+  std::vector<Unread> calls(12);
+  for (Unread& call : calls) {  // they are never finished, so nothing beyond the window is taken
+    call.reader = stub.PrepareUnaryCall(call.context.get(), "/sisal.v1.SqlService/Execute", request, &queue);
+    call.reader->StartCall();
+    call.reader->ReadInitialMetadata(&call);  // what sends the request
+  }
+  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+  const auto wait_for = [&](const char* state) {
+    while (SqlState(Execute(server, "SELECT 1")) != state && std::chrono::steady_clock::now() < give_up) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_STATE(Execute(server, "SELECT 1"), state);
+  };
+  const auto next = [&] {
+    void* tag = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue.Next(&tag, &ok));
+    return static_cast<Unread*>(tag);
+  };
+  wait_for("53200");
+  wait_for("00000");
+  for (size_t i = 0; i < calls.size(); ++i) next();
+  for (Unread& call : calls) call.reader->Finish(&call.response, &call.status, &call);
+  int given_up = 0;  // the others were in time, and are whole
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Unread& done = *next();
+    given_up += !done.status.ok();
+    EXPECT_TRUE(!done.status.ok() || done.response.Length() > 3'500'000u);
+  }
+  EXPECT_GE(given_up, 3);
+  queue.Shutdown();
 }
 
 }  // namespace

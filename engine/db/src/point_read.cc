@@ -5,7 +5,7 @@ namespace {
 
 // Of a row, and of what is asked of it. Longer ones take so long to copy and to send that they belong on a fiber: the
 // caller may be a thread that many connections share.
-constexpr size_t kBytesMax = 64 << 10;
+constexpr size_t kBytesMax = 16 << 10;
 
 bool IsTooLong(std::span<const type::Vector> columns) {  // a column may be asked for many times
   size_t bytes = 0;

@@ -1,5 +1,6 @@
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #include "calls.h"
 
@@ -47,9 +48,27 @@ CallBase::CallBase(const MethodBinding& binding, grpc::CallbackServerContext& co
   deadline = ToInstant(wall_deadline_, clock);
 }
 
-bool CallBase::Admit() {
-  binding_.front.stats.Started(binding_.stats_index);
-  return binding_.front.in_flight.fetch_add(1, std::memory_order_relaxed) < binding_.front.options.calls_max;
+service::Outcome CallBase::Admit() {
+  Front& front = binding_.front;
+  front.stats.Started(binding_.stats_index);
+  const uint64_t calls_max = front.options.calls_max, bytes_max = front.options.memory_bytes_max;
+  if (front.in_flight.fetch_add(1, std::memory_order_relaxed) >= calls_max) {
+    return wire::CallError(Error{"53300", "too many calls are in flight"}.WithLimit("calls_count", calls_max));
+  }
+  if (front.unread_bytes.load(std::memory_order_relaxed) >= bytes_max) {
+    return wire::CallError(Error{"53200", "too much memory is held by answers that clients do not read"}.WithLimit(
+        "grpc_memory_bytes", bytes_max));
+  }
+  return std::nullopt;
+}
+
+void CallBase::NoteSending(uint64_t bytes) {
+  unread_bytes_ = bytes;
+  binding_.front.unread_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void CallBase::NoteTaken() {
+  binding_.front.unread_bytes.fetch_sub(std::exchange(unread_bytes_, 0), std::memory_order_relaxed);
 }
 
 grpc::Status CallBase::End(const service::Outcome& outcome) {
@@ -62,10 +81,6 @@ grpc::Status CallBase::End(const service::Outcome& outcome) {
   binding_.front.stats.Ended(binding_.stats_index, static_cast<wire::Code>(status.error_code()),
                              binding_.front.runtime.clock().Now() - received);
   return status;
-}
-
-service::Outcome CallBase::TooManyCalls(uint64_t calls_max) {
-  return wire::CallError(Error{"53300", "too many calls are in flight"}.WithLimit("calls_count", calls_max));
 }
 
 void CallBase::AlsoCancel(std::shared_ptr<io::CancelToken> token) {

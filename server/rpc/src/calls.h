@@ -20,6 +20,7 @@ struct Front {
   service::RpcStats& stats;
   const GrpcOptions& options;
   std::atomic<uint64_t> in_flight{0};
+  std::atomic<uint64_t> unread_bytes{0};  // of answers that the library holds until their clients take them
 };
 
 // One method of one service.
@@ -40,12 +41,14 @@ class CallBase : public service::CallContext {
   void AlsoCancel(std::shared_ptr<io::CancelToken> token) override;
 
  protected:
-  // False: too many calls are in flight.
-  bool Admit();
+  // Counts the call. nullopt: it may run; else why not. Errors: 53300 too many calls, 53200 too much is unread.
+  service::Outcome Admit();
   void NoteCancelled();
   // Counts the end; no cancel reaches a token any more. Requires: Admit was called.
   grpc::Status End(const service::Outcome& outcome);
-  static service::Outcome TooManyCalls(uint64_t calls_max);
+  // An answer of `bytes` is given to the library, and taken by the client, or given up. One at a time.
+  void NoteSending(uint64_t bytes);
+  void NoteTaken();
 
   const MethodBinding& binding_;
   grpc::CallbackServerContext& context_;
@@ -53,6 +56,7 @@ class CallBase : public service::CallContext {
  private:
   grpc::Slice request_bytes_;
   std::chrono::system_clock::time_point wall_deadline_;
+  uint64_t unread_bytes_ = 0;
   io::SpinLatch latch_;  // guards what follows
   bool ended_ = false;
   std::optional<Error> cancelled_;

@@ -14,8 +14,8 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       : CallBase(binding, context, request) {}
 
   void Start() {
-    if (!Admit()) {
-      grpc::Status status = End(TooManyCalls(binding_.front.options.calls_max));
+    if (const service::Outcome refused = Admit(); refused.has_value()) {
+      grpc::Status status = End(refused);
       Finish(std::move(status));
       Unref();
       return;
@@ -26,6 +26,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void OnCancel() override { NoteCancelled(); }
 
   void OnWriteDone(bool ok) override {
+    NoteTaken();
     const std::lock_guard<io::SpinLatch> guard(latch_);
     writing_ = false;
     broken_ = broken_ || !ok;
@@ -34,6 +35,7 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
   Status Write(wire::Buffer message) override {
     SISAL_RETURN_IF_ERROR(WaitWritten());
+    NoteSending(message.size());
     message_ = ToByteBuffer(std::move(message));
     {
       const std::lock_guard<io::SpinLatch> guard(latch_);

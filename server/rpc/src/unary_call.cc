@@ -1,3 +1,5 @@
+#include <mutex>
+
 #include "calls.h"
 
 namespace sisal::rpc {
@@ -11,30 +13,63 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public CallBase {
       : CallBase(binding, context, request), response_(response) {}
 
   void Start() {
-    if (!Admit()) {
-      grpc::Status status = End(TooManyCalls(binding_.front.options.calls_max));
+    if (const service::Outcome refused = Admit(); refused.has_value()) {
+      grpc::Status status = End(refused);
       Finish(std::move(status));
       Unref();
       return;
     }
     binding_.front.runtime.Spawn({.name = "call"}, [this] { Run(); });
   }
-  void OnDone() override { Unref(); }
+  void OnDone() override {
+    NoteTaken();
+    {
+      const std::lock_guard<io::SpinLatch> guard(latch_);
+      done_ = true;
+      sender_.WakeFirst();
+    }
+    Unref();
+  }
   void OnCancel() override { NoteCancelled(); }
 
  private:
+  // Answers up to this size are not worth a fiber that waits until they are taken.
+  static constexpr size_t kShortAnswerBytes = 64 << 10;
+
   void Run() {
     wire::Buffer bytes;
     const service::Outcome outcome = binding_.handler.Unary(binding_.method, *this, bytes);
+    const size_t size = outcome.has_value() ? 0 : bytes.size();
     if (!outcome.has_value()) response_ = ToByteBuffer(std::move(bytes));
-    Finish(End(outcome));  // neither the request nor the context is touched any more
+    NoteSending(size);
+    Finish(End(outcome));  // the request is not touched any more, nor the context, but for TryCancel
+    if (size > kShortAnswerBytes) CancelUnlessTaken();
     Unref();
   }
+
+  // Lets go of a long answer whose client does not read it. Suspends.
+  void CancelUnlessTaken() {
+    const Instant give_up = binding_.front.runtime.clock().Now() + binding_.front.options.reader_stall;
+    io::WaitList::Node node;
+    {
+      const std::lock_guard<io::SpinLatch> guard(latch_);
+      if (done_) return;
+      sender_.Add(node);
+    }
+    const io::WaitResult result = node.Park({give_up, nullptr});
+    const std::lock_guard<io::SpinLatch> guard(latch_);
+    if (result != io::WaitResult::kWoken) sender_.Remove(node);
+    if (!done_) context_.TryCancel();  // the context lives until OnDone has returned, which waits for the latch
+  }
+
   void Unref() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
   grpc::ByteBuffer& response_;
+  io::SpinLatch latch_;  // guards what follows
+  bool done_ = false;
+  io::WaitList sender_;
   std::atomic<int> references_{2};
 };
 
