@@ -49,7 +49,7 @@ const SettingSpec kTable[] = {
     {"request_bytes", &S::request_bytes, "bytes", "Size of one request.", "", 64 << 10, 64 * kMiB},
     {"grpc_memory_bytes", &S::grpc_memory_bytes, "bytes", "Memory for requests and answers in flight.", "", 16 * kMiB,
      kBytesMax},
-    {"reader_stall_ms", &S::reader_stall_ms, "ms", "How long a Query waits for a client that does not read.", "", 1'000,
+    {"reader_stall_ms", &S::reader_stall_ms, "ms", "How long an answer waits for a client that does not read.", "", 1'000,
      kDayMs},
     {"drain_ms", &S::drain_ms, "ms", "How long a stopping server lets running work finish.", "", 0, kDayMs},
     {"connection_age_seconds", &S::connection_age_seconds, "seconds",
