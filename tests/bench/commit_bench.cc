@@ -257,10 +257,11 @@ class Sqlite final : public System {
 
 // ---- PostgreSQL ----
 
-// What a shell command prints; its exit code in `status`.
+// What a shell command prints; its exit code in `status`. It runs in the root directory: another user may not look into
+// ours, and PostgreSQL's programs complain about that.
 std::string Shell(const std::string& command, int& status) {
   std::string output;
-  FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
+  FILE* const pipe = ::popen(("cd / && " + command + " 2>&1").c_str(), "r");
   SISAL_CHECK(pipe != nullptr);
   std::array<char, 4096> buffer;
   while (const size_t size = std::fread(buffer.data(), 1, buffer.size(), pipe)) output.append(buffer.data(), size);
