@@ -482,7 +482,7 @@ class Bench {
 };
 
 int Main(const Settings& settings) {
-  std::string directory = settings.parent + "/sisal-commit-bench-XXXXXX";
+  std::string directory = std::filesystem::absolute(settings.parent).string() + "/sisal-commit-bench-XXXXXX";
   if (::mkdtemp(directory.data()) == nullptr) {
     std::perror(directory.c_str());
     return 1;
