@@ -100,8 +100,6 @@ grpc::Status Refuse(const MethodBinding& binding) {
   return status;
 }
 
-}  // namespace
-
 // A call that needs no fiber is answered on the thread that received it: handing it over and back costs more than the
 // call itself (docs/decisions.md, 15). nullptr: it needs one.
 grpc::ServerUnaryReactor* AnswerAtOnce(const MethodBinding& binding, grpc::CallbackServerContext& context,
@@ -121,6 +119,8 @@ grpc::ServerUnaryReactor* AnswerAtOnce(const MethodBinding& binding, grpc::Callb
   reactor->Finish(grpc::Status::OK);
   return reactor;
 }
+
+}  // namespace
 
 grpc::ServerUnaryReactor* StartUnary(const MethodBinding& binding, grpc::CallbackServerContext& context,
                                      const grpc::ByteBuffer& request, grpc::ByteBuffer& response) {
