@@ -105,6 +105,10 @@ TEST(ProcessTest, AFolderOfOthersIsNotTakenForAStore) {
   ASSERT_TRUE(server.Start());
   EXPECT_THAT(server.Log(), HasSubstr("is open: new"));
   EXPECT_EQ(server.Stop(), 0);
+  std::filesystem::remove(data + "/LOCK");  // as in a copy of the log alone
+  std::filesystem::remove(data + "/sisald.identity");
+  ASSERT_TRUE(server.Start());
+  EXPECT_EQ(server.Stop(), 0);
   std::filesystem::remove_all(data);
   std::filesystem::create_directories(data);
   std::ofstream(data + "/thesis.txt") << "of somebody";

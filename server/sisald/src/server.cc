@@ -208,7 +208,7 @@ Status CheckIsStoreOrEmpty(const std::string& directory) {
   std::string foreign;
   for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
     const std::string name = entry.path().filename().string();
-    if (name == "LOCK" || name == "sisald.identity") return Status();
+    if (name == "LOCK" || name == "sisald.identity" || name.starts_with("log-")) return Status();
     if (name != "lost+found" && !name.starts_with('.')) foreign = name;
   }
   if (foreign.empty()) return Status();
