@@ -171,13 +171,32 @@ std::string_view SqlstateOf(std::string_view message) {
   return "42601";
 }
 
+// Byte of the character at `position`, which counts from 1; the size if there is none.
+size_t OffsetOf(std::string_view sql, int position) {
+  for (size_t i = 0; i < sql.size(); ++i) {
+    if ((sql[i] & 0xC0) != 0x80 && --position == 0) return i;
+  }
+  return sql.size();
+}
+
+// The scanner reports a number with a letter behind it by the letter's first byte: `at or near "1\xC3"`. The rest of
+// the character stands in the text, whose token at `position` is what the message quotes.
+std::string WithWholeCharacters(std::string message, std::string_view sql, int position) {
+  const size_t bad = FindInvalidUtf8(message);
+  if (bad == std::string::npos) return message;
+  const size_t quote = message.rfind('"', bad);
+  if (quote == std::string::npos) return message;
+  const size_t token = OffsetOf(sql, position), length = bad - quote - 1;
+  size_t end = token + length + 1;
+  if (end > sql.size() || sql.compare(token, length + 1, message, quote + 1, length + 1) != 0) return message;
+  while (end < sql.size() && (sql[end] & 0xC0) == 0x80) ++end;
+  return message.replace(bad, 1, sql.substr(token + length, end - token - length));
+}
+
 // An incomplete \u in E'...' has an SQLSTATE of its own, one in U&'...' has not. `position`: in characters, from 1.
 bool IsBackslashU(std::string_view sql, int position) {
-  for (const char c : sql) {
-    if ((c & 0xC0) != 0x80) --position;
-    if (position < 0) return c == 'u' || c == 'U';
-  }
-  return false;
+  const size_t letter = OffsetOf(sql, position + 1);
+  return letter < sql.size() && (sql[letter] == 'u' || sql[letter] == 'U');
 }
 
 }  // namespace
@@ -237,7 +256,7 @@ Result<ParseTree> ParseText(const std::string& sql) {
   if (parsed.error != nullptr) {
     const std::string message = parsed.error->message;
     const bool escape = message == "invalid Unicode escape" && IsBackslashU(sql, parsed.error->cursorpos);
-    Error error(escape ? "22025" : SqlstateOf(message), message);
+    Error error(escape ? "22025" : SqlstateOf(message), WithWholeCharacters(message, sql, parsed.error->cursorpos));
     error.set_position(static_cast<uint32_t>(std::max(parsed.error->cursorpos, 0)));
     pg_query_free_protobuf_parse_result(parsed);
     return error;

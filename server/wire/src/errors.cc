@@ -5,6 +5,7 @@
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "sisal/base/bytes.h"
 #include "sisal/v1/sql_error.pb.h"
 
 namespace sisal::wire {
@@ -110,12 +111,12 @@ void FillSqlError(const CallError& call, v1::SqlError& out) {
   const Error& error = call.error;
   out.set_sqlstate(std::string(error.sqlstate()));
   out.set_position(error.position());
-  out.set_schema(CutUtf8(error.schema(), kNameBytesMax));
-  out.set_table(CutUtf8(error.table(), kNameBytesMax));
-  out.set_column(CutUtf8(error.column(), kNameBytesMax));
-  out.set_constraint(CutUtf8(error.constraint(), kNameBytesMax));
-  out.set_detail(CutUtf8(error.detail(), kFieldBytesMax));
-  out.set_hint(CutUtf8(error.hint(), kFieldBytesMax));
+  out.set_schema(FieldText(error.schema(), kNameBytesMax));
+  out.set_table(FieldText(error.table(), kNameBytesMax));
+  out.set_column(FieldText(error.column(), kNameBytesMax));
+  out.set_constraint(FieldText(error.constraint(), kNameBytesMax));
+  out.set_detail(FieldText(error.detail(), kFieldBytesMax));
+  out.set_hint(FieldText(error.hint(), kFieldBytesMax));
   if (call.step.has_value()) out.set_step(*call.step);
   out.set_transaction_usable(call.transaction_usable);
   out.set_outcome_unknown(error.sqlstate() == "08007");
@@ -158,24 +159,31 @@ std::chrono::milliseconds RetryDelayOf(std::string_view sqlstate) {
   return std::chrono::milliseconds(0);
 }
 
-std::string CutUtf8(std::string_view text, size_t bytes_max) {
-  if (text.size() <= bytes_max) return std::string(text);
-  size_t end = bytes_max - 3;
-  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
-  return std::string(text.substr(0, end)) + "...";
+std::string FieldText(std::string_view text, size_t bytes_max) {
+  std::string out;
+  const bool is_cut = text.size() > bytes_max;
+  if (is_cut) {
+    size_t end = bytes_max - 3;
+    while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+    text = text.substr(0, end);
+  }
+  for (size_t bad; (bad = FindInvalidUtf8(text)) != std::string_view::npos; text.remove_prefix(bad + 1)) {
+    out.append(text.substr(0, bad)) += '?';
+  }
+  return out.append(text).append(is_cut ? "..." : "");
 }
 
 WireStatus ToWireStatus(const CallError& call) {
   const Error& error = call.error;
   WireStatus out;
   out.code = CodeOf(error.sqlstate(), call.deadline_passed);
-  out.message = CutUtf8(error.message(), kMessageBytesMax);
+  out.message = FieldText(error.message(), kMessageBytesMax);
 
   google::rpc::Status status;
   status.set_code(static_cast<int>(out.code));
   status.set_message(out.message);
   google::rpc::ErrorInfo info;
-  info.set_reason(CutUtf8(ReasonOf(error), kNameBytesMax));
+  info.set_reason(FieldText(ReasonOf(error), kNameBytesMax));
   info.set_domain("sisal.v1");
   AddDetail(info, status);
   v1::SqlError sql_error;
@@ -191,7 +199,7 @@ WireStatus ToWireStatus(const CallError& call) {
   if (sql_class == "53" || sql_class == "54") {
     google::rpc::QuotaFailure quota;
     google::rpc::QuotaFailure::Violation& violation = *quota.add_violations();
-    violation.set_subject(error.limit_name().empty() ? "server" : CutUtf8(error.limit_name(), kNameBytesMax));
+    violation.set_subject(error.limit_name().empty() ? "server" : FieldText(error.limit_name(), kNameBytesMax));
     violation.set_description(error.limit_name().empty() ? out.message
                                                          : "the limit is " + std::to_string(error.limit_value()));
     AddDetail(quota, status);
@@ -204,8 +212,8 @@ WireStatus ToWireStatus(const CallError& call) {
 
 void FillFailure(const CallError& call, v1::Failure& failure) {
   failure.set_code(static_cast<int>(CodeOf(call.error.sqlstate(), call.deadline_passed)));
-  failure.set_message(CutUtf8(call.error.message(), kMessageBytesMax));
-  failure.set_reason(ReasonOf(call.error));
+  failure.set_message(FieldText(call.error.message(), kMessageBytesMax));
+  failure.set_reason(FieldText(ReasonOf(call.error), kNameBytesMax));
   FillSqlError(call, *failure.mutable_error());
   failure.set_retry_after_ms(static_cast<uint32_t>(RetryDelayOf(call.error.sqlstate()).count()));
 }

@@ -64,6 +64,13 @@ TEST_F(CasesTest, CountsPositionsInCharacters) {
   EXPECT_EQ(Outcome("SELECT 'äöü€😀' FROM WHERE"), "42601@21 syntax error at or near \"WHERE\"");
 }
 
+TEST_F(CasesTest, QuotesWholeCharacters) {
+  EXPECT_EQ(Outcome("SELECT 'ä', $1Ð"), "42601@13 trailing junk after parameter at or near \"$1Ð\"");
+  EXPECT_EQ(Outcome("SELECT 1日本"), "42601@8 trailing junk after numeric literal at or near \"1日\"");
+  EXPECT_EQ(Outcome("SELECT '😀', 1.5😀"), "42601@13 trailing junk after numeric literal at or near \"1.5😀\"");
+  EXPECT_EQ(Outcome("SELECT 1eé"), "42601@8 trailing junk after numeric literal at or near \"1e\"");
+}
+
 TEST_F(CasesTest, RefusesWhatIsNoText) {
   EXPECT_EQ(Outcome("SELECT 'a\xff'"), "22021@10 invalid byte sequence for encoding \"UTF8\": 0xff");
   EXPECT_EQ(Outcome(std::string_view("SELECT '\0'", 10)), "22021@9 invalid byte sequence for encoding \"UTF8\": 0x00");

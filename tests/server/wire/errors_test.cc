@@ -133,5 +133,24 @@ TEST(ErrorsTest, LongTextsAreCutToFitATrailer) {
   EXPECT_EQ(Detail<v1::SqlError>(wire).sqlstate(), "42601");
 }
 
+TEST(ErrorsTest, BytesThatAreNoTextDoNotReachAStringField) {
+  const std::string bad = "a\xD0\x22\xFF";  // half a character, a quote, no character
+  const CallError error = Error{"42601", bad}
+                              .WithDetail(bad)
+                              .WithHint(bad)
+                              .WithTable(bad, bad)
+                              .WithColumn(bad)
+                              .WithConstraint(bad)
+                              .WithReason(bad)
+                              .WithLimit(bad, 1);
+  EXPECT_EQ(ToWireStatus(error).message, "a?\"?");
+  EXPECT_EQ(FindInvalidUtf8(ToWireStatus(error).details), std::string_view::npos);  // the tags and sizes are ASCII here
+  EXPECT_EQ(Detail<v1::SqlError>(ToWireStatus(error)).hint(), "a?\"?");
+  v1::Failure failure;
+  FillFailure(error, failure);
+  EXPECT_EQ(FindInvalidUtf8(failure.SerializeAsString()), std::string_view::npos);
+  EXPECT_EQ(FieldText(std::string(5, '\xFF'), 4), "?...");
+}
+
 }  // namespace
 }  // namespace sisal::wire

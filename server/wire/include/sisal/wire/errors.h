@@ -62,7 +62,9 @@ WireStatus ToWireStatus(const CallError& error);
 // The same inside a response that is itself a success.
 void FillFailure(const CallError& error, v1::Failure& failure);
 
-// Cut at a character's border, with "..." where something was cut.
-std::string CutUtf8(std::string_view text, size_t bytes_max);
+// What a string field may hold: cut at a character's border to at most `bytes_max` ("..." marks the cut), and '?' for
+// each byte that is not UTF-8. One bad byte would make the whole message unreadable to the client (proto3: strings are
+// UTF-8).
+std::string FieldText(std::string_view text, size_t bytes_max);
 
 }  // namespace sisal::wire
