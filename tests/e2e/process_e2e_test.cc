@@ -210,6 +210,95 @@ TEST(ProcessTest, ASecondSignalEndsTheGrace) {
   EXPECT_THAT(server.Log(), HasSubstr("the last shutdown was in order"));
 }
 
+// A statement that would run for hours.
+class EndlessStatement {
+ public:
+  explicit EndlessStatement(ServerProcess& server) {
+    thread_ = std::thread([this, &server] {
+      grpc::ClientContext context;
+      v1::ExecuteResponse response;
+      status_ = server.sql().Execute(&context, Request("SELECT count(*) FROM t a, t b, t c, t d, t e"), &response);
+    });
+    while (server.HttpGet("/metrics").find("sisal_rpc_in_flight{method=\"sisal.v1.SqlService/Execute\"} 1") ==
+           std::string::npos) {
+    }
+  }
+  grpc::Status Join() {
+    thread_.join();
+    return status_;
+  }
+
+ private:
+  grpc::Status status_;
+  std::thread thread_;
+};
+
+void FillForEndlessStatement(ServerProcess& server) {
+  ASSERT_STATE(Execute(server, "CREATE TABLE t (id int PRIMARY KEY)"), "00000");
+  ASSERT_STATE(Execute(server, "INSERT INTO t SELECT * FROM generate_series(1, 2000)"), "00000");
+}
+
+TEST(ProcessTest, TheEndOfTheGraceTellsRunningCallsWhy) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start({"--drain-ms", "200"}));
+  FillForEndlessStatement(server);
+  EndlessStatement call(server);
+  EXPECT_EQ(server.Stop(), 0);
+  const grpc::Status status = call.Join();
+  EXPECT_STATE(status, "57P01");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(HasRetryInfo(status));
+}
+
+TEST(ProcessTest, ASecondSignalEndsRunningCalls) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start({"--drain-ms", "600000"}));
+  FillForEndlessStatement(server);
+  EndlessStatement call(server);
+  server.Signal(SIGTERM);
+  AwaitDrain(server);
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  EXPECT_STATE(call.Join(), "57P01");
+  EXPECT_THAT(server.Log(), HasSubstr("stopping at once"));
+}
+
+TEST(ProcessTest, TheEndOfTheGraceTellsReadersOfStreamsWhy) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start({"--drain-ms", "200"}));
+  FillForEndlessStatement(server);
+  grpc::ClientContext context;
+  v1::QueryRequest request;
+  request.mutable_statement()->set_sql("SELECT a.id FROM t a, t b, t c, t d");
+  const auto reader = server.sql().Query(&context, request);
+  v1::QueryResponse response;
+  ASSERT_TRUE(reader->Read(&response));
+  server.Signal(SIGTERM);
+  while (reader->Read(&response)) {
+  }
+  EXPECT_STATE(reader->Finish(), "57P01");
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+// At any moment: before the log is read, while it is replayed, while the store opens.
+TEST(ProcessTest, ASignalStopsTheStart) {
+  ServerProcess server;
+  ASSERT_TRUE(server.Start());
+  ASSERT_STATE(Execute(server, "CREATE TABLE t (id int PRIMARY KEY, v text)"), "00000");
+  ASSERT_STATE(Execute(server, "INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 200000) i"), "00000");
+  server.Kill();
+  for (int delay = 0; delay < 300; delay += 20) {
+    const size_t log_bytes = server.Log().size();
+    server.Launch();
+    while (server.Log().size() == log_bytes) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay));
+    EXPECT_EQ(server.Stop(), 0) << delay << "\n" << server.Log();
+  }
+  EXPECT_THAT(server.Log(), HasSubstr("stopping before the store is open"));
+  ASSERT_TRUE(server.Start());
+  EXPECT_EQ(FirstInteger(Execute(server, "SELECT count(*) FROM t").response), 200000);
+}
+
 // An orchestrator's hook asks for the drain, then the orchestrator sends its signal.
 TEST(ProcessTest, TheSignalAfterAnAdminDrainLeavesTheGrace) {
   ServerProcess server;

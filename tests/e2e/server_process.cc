@@ -53,6 +53,11 @@ ServerProcess::~ServerProcess() {
 }
 
 bool ServerProcess::Start(const std::vector<std::string>& arguments) {
+  Launch(arguments);
+  return AwaitReady();
+}
+
+void ServerProcess::Launch(const std::vector<std::string>& arguments) {
   const std::string ready = directory_ + "/ready.json";
   std::filesystem::remove(ready);
   std::vector<std::string> words = {SISALD_PATH,     "--data-dir",  directory_ + "/data", "--listen", "127.0.0.1:0",
@@ -70,6 +75,10 @@ bool ServerProcess::Start(const std::vector<std::string>& arguments) {
     execv(pointers[0], pointers.data());
     _exit(127);
   }
+}
+
+bool ServerProcess::AwaitReady() {
+  const std::string ready = directory_ + "/ready.json";
   while (!std::filesystem::exists(ready)) {
     int status = 0;
     if (waitpid(pid_, &status, WNOHANG) == pid_) {

@@ -20,6 +20,9 @@ class ServerProcess {
 
   // Starts sisald with --data-dir, free ports, and `arguments`; returns when it serves. False: it exited.
   bool Start(const std::vector<std::string>& arguments = {});
+  // The same in two steps: the process runs; it serves.
+  void Launch(const std::vector<std::string>& arguments = {});
+  bool AwaitReady();
   void Kill();  // -9
   // Sends SIGTERM and waits; returns the exit code.
   int Stop();

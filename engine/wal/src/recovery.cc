@@ -187,6 +187,9 @@ namespace {
 Status ReplaySegment(SegmentReader& reader, Lsn stop, Lsn redo, const Log::Visitor& visit, ReplayProgress* progress) {
   RecordView record;
   while (reader.position() < stop) {
+    if (progress != nullptr && progress->stop.load(std::memory_order_relaxed)) {
+      return Error("57P01", "the replay of the log was stopped");
+    }
     const Lsn before = reader.position();
     SISAL_ASSIGN_OR_RETURN(const bool is_whole, reader.Next(record));
     if (!is_whole) return Damaged(reader.path(), before, "a record that had been synced is not whole");

@@ -21,6 +21,28 @@ Instant ToInstant(std::chrono::system_clock::time_point deadline, const Clock& c
 
 }  // namespace
 
+void RunningCalls::Add(CallBase& call) {
+  Part& part = PartOf(call);
+  const Guard guard(part.latch);
+  call.next_ = part.first;
+  if (part.first != nullptr) part.first->previous_ = &call;
+  part.first = &call;
+}
+
+void RunningCalls::Remove(CallBase& call) {
+  Part& part = PartOf(call);
+  const Guard guard(part.latch);
+  (call.previous_ != nullptr ? call.previous_->next_ : part.first) = call.next_;
+  if (call.next_ != nullptr) call.next_->previous_ = call.previous_;
+}
+
+void RunningCalls::CancelAll(const Error& reason) {
+  for (Part& part : parts_) {
+    const Guard guard(part.latch);  // a call leaves its part before it ends
+    for (CallBase* call = part.first; call != nullptr; call = call->next_) call->Cancel(reason);
+  }
+}
+
 grpc::Status ToGrpcStatus(const service::Outcome& outcome) {
   if (!outcome.has_value()) return grpc::Status::OK;
   wire::WireStatus status = wire::ToWireStatus(*outcome);
@@ -51,6 +73,7 @@ CallBase::CallBase(const MethodBinding& binding, grpc::CallbackServerContext& co
 service::Outcome CallBase::Admit() {
   Front& front = binding_.front;
   front.stats.Started(binding_.stats_index);
+  front.running.Add(*this);
   const uint64_t calls_max = front.options.calls_max, bytes_max = front.options.memory_bytes_max;
   if (front.in_flight.fetch_add(1, std::memory_order_relaxed) >= calls_max) {
     return wire::CallError(Error{"53300", "too many calls are in flight"}.WithLimit("calls_count", calls_max));
@@ -76,6 +99,7 @@ grpc::Status CallBase::End(const service::Outcome& outcome) {
     const Guard guard(latch_);
     ended_ = true;
   }
+  binding_.front.running.Remove(*this);
   grpc::Status status = ToGrpcStatus(outcome);
   binding_.front.in_flight.fetch_sub(1, std::memory_order_relaxed);
   binding_.front.stats.Ended(binding_.stats_index, static_cast<wire::Code>(status.error_code()),
@@ -95,8 +119,11 @@ void CallBase::AlsoCancel(std::shared_ptr<io::CancelToken> token) {
 
 void CallBase::NoteCancelled() {
   const bool deadline_passed = std::chrono::system_clock::now() >= wall_deadline_;
-  const Error reason{"57014", deadline_passed ? "canceling statement due to statement timeout"
-                                              : "canceling statement due to user request"};
+  Cancel(Error{"57014", deadline_passed ? "canceling statement due to statement timeout"
+                                        : "canceling statement due to user request"});
+}
+
+void CallBase::Cancel(const Error& reason) {
   std::shared_ptr<io::CancelToken> also;
   {
     const Guard guard(latch_);

@@ -14,11 +14,32 @@
 
 namespace sisal::rpc {
 
+class CallBase;
+
+// The calls that run, so that a server that stops can tell each why. Thread-safe; about 20 ns for a call.
+class RunningCalls {
+ public:
+  void Add(CallBase& call);
+  void Remove(CallBase& call);
+  // Cancels all that run now.
+  void CancelAll(const Error& reason);
+
+ private:
+  static constexpr size_t kParts = 8;
+  struct alignas(64) Part {
+    io::SpinLatch latch;
+    CallBase* first = nullptr;
+  };
+  Part& PartOf(const CallBase& call) { return parts_[reinterpret_cast<uintptr_t>(&call) / 1024 % kParts]; }
+  Part parts_[kParts];
+};
+
 // What all calls of a server share.
 struct Front {
   io::Runtime& runtime;
   service::RpcStats& stats;
   const GrpcOptions& options;
+  RunningCalls running{};
   std::atomic<uint64_t> in_flight{0};
   std::atomic<uint64_t> unread_bytes{0};  // of answers that the library holds until their clients take them
 };
@@ -39,6 +60,7 @@ class CallBase : public service::CallContext {
  public:
   CallBase(const MethodBinding& binding, grpc::CallbackServerContext& context, const grpc::ByteBuffer& request);
   void AlsoCancel(std::shared_ptr<io::CancelToken> token) override;
+  void Cancel(const Error& reason);
 
  protected:
   // Counts the call. nullopt: it may run; else why not. Errors: 53300 too many calls, 53200 too much is unread.
@@ -54,6 +76,9 @@ class CallBase : public service::CallContext {
   grpc::CallbackServerContext& context_;
 
  private:
+  friend class RunningCalls;
+  CallBase* previous_ = nullptr;  // these two: guarded by the latch of the call's part of RunningCalls
+  CallBase* next_ = nullptr;
   grpc::Slice request_bytes_;
   std::chrono::system_clock::time_point wall_deadline_;
   uint64_t unread_bytes_ = 0;

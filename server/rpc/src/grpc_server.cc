@@ -153,6 +153,10 @@ GrpcServer::~GrpcServer() = default;
 
 uint16_t GrpcServer::port() const { return static_cast<uint16_t>(impl_->port); }
 
+bool GrpcServer::is_idle() const { return impl_->front.in_flight == 0 && impl_->front.unread_bytes == 0; }
+
+void GrpcServer::CancelCalls(const Error& reason) { impl_->front.running.CancelAll(reason); }
+
 void GrpcServer::Shutdown(Duration patience) {
   impl_->server->Shutdown(std::chrono::system_clock::now() +
                           std::chrono::duration_cast<std::chrono::system_clock::duration>(patience));

@@ -46,11 +46,15 @@ class StreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   }
 
  private:
+  static constexpr Duration kLastWrite = std::chrono::milliseconds(100);
+
   void Run() {
     service::Outcome outcome = binding_.handler.ServerStream(binding_.method, *this, *this);
     if (Status last = WaitWritten(); !last.ok()) {
       if (!outcome.has_value()) outcome = wire::CallError(std::move(last).error());
-      // The library takes no status while a message is on its way; a cancelled call lets go of it.
+      // The library takes no status while a message is on its way. A client that reads takes it soon, and hears why its
+      // stream ends; from others a cancelled call lets go of it.
+      AwaitWriteDone({binding_.front.runtime.clock().Now() + kLastWrite, nullptr});
       if (writing()) {
         context_.TryCancel();
         AwaitWriteDone({});

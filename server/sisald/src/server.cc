@@ -10,8 +10,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "logging.h"
 #include "sisal/db/database.h"
@@ -28,6 +28,8 @@ namespace sisal::sisald {
 namespace {
 
 constexpr int kExitError = 1, kExitInUse = 3;
+constexpr Duration kLook = std::chrono::milliseconds(5);        // between two looks at what must end
+constexpr Duration kCallEnd = std::chrono::seconds(2);          // for a cancelled call to end, at most
 constexpr Duration kFarewell = std::chrono::milliseconds(100);  // for clients to hear that their connection ends
 
 sigset_t StopSignals() {
@@ -35,6 +37,17 @@ sigset_t StopSignals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+// Wakes the main thread, which sleeps until there is a signal.
+int WakeSignal() { return SIGRTMIN; }
+void WakeMain() { kill(getpid(), WakeSignal()); }
+
+// StopSignals and WakeSignal.
+sigset_t AllSignals() {
+  sigset_t signals = StopSignals();
+  sigaddset(&signals, WakeSignal());
   return signals;
 }
 
@@ -159,13 +172,18 @@ class Server {
   Status OpenDatabase();  // on a fiber
   Status MakeCore();      // on a plain thread
   void Serve();           // on a fiber
+  // These three listen for signals. A replay ends early when one comes.
+  Status OpenUnlessStopped();
   void WaitForStop();
-  // Whether a signal from outside has come after the one that began the stop. Does not wait.
+  // Whether a signal has come after the one that began the stop. Does not wait.
   bool ToldAgain();
+  int WaitForSignal();
+  // Until `is_done`, a second signal, or `give_up`, which the signal brings to now. Suspends.
+  void WaitUntilDone(Instant& give_up, const std::function<bool()>& is_done);
   void Drain();
-  // Whether no call runs. Waits a little for those that are about to end.
-  bool IsQuiet() const;
   Status CloseDatabase();
+  int RunDatabase();         // from the open store to its close
+  int FailOpen(Status why);  // there is no core yet
 
   const config::Settings& settings_;
   io::Runtime& runtime_;
@@ -181,7 +199,7 @@ class Server {
   std::unique_ptr<rpc::GrpcServer> grpc_;
   std::unique_ptr<db::Database> database_;
   std::unique_ptr<service::Core> core_;
-  int stop_signals_ = 0;  // from outside: a drain that was asked for over gRPC is none
+  int stop_signals_ = 0;  // a drain that was asked for over gRPC is none
 };
 
 Status Server::StartHttp() {
@@ -247,37 +265,61 @@ void Server::Serve() {
           " log records replayed, server id " + core_->identity.ServerIdText());
 }
 
-// Until a signal comes or AdminService.Drain asks.
-void Server::WaitForStop() {
-  const sigset_t signals = StopSignals();
-  std::atomic<bool> stopping{false};
-  // A drain that is asked for over gRPC arrives as the signal that an operator would send.
-  io::CancelToken stop_waiting;
-  io::Event waiter_done;
-  runtime_.Spawn({.name = "drain request"}, [&] {
-    const io::WaitResult result = state_.drain_requested().WaitUntil({Instant::Max(), &stop_waiting});
-    if (result == io::WaitResult::kWoken && !stopping.exchange(true)) kill(getpid(), SIGTERM);
-    waiter_done.Set();
-  });
-  siginfo_t info = {};
-  while (sigwaitinfo(&signals, &info) < 0) {
+int Server::WaitForSignal() {
+  const sigset_t signals = AllSignals();
+  int number;
+  while ((number = sigwaitinfo(&signals, nullptr)) < 0) {
   }
-  stopping = true;
-  const bool from_outside = info.si_pid != getpid();
-  if (from_outside) ++stop_signals_;
-  LogInfo(std::string("stopping: ") + (from_outside ? strsignal(info.si_signo) : "AdminService.Drain"));
-  stop_waiting.Cancel(Error{"57P01", "the server stops"});
-  runtime_.RunAndWait("drain request end", [&] { waiter_done.Wait(); });
+  if (number != WakeSignal()) ++stop_signals_;
+  return number;
 }
 
 bool Server::ToldAgain() {
   const sigset_t signals = StopSignals();
   const timespec at_once = {};
-  siginfo_t info = {};
-  while (sigtimedwait(&signals, &info, &at_once) > 0) {
-    if (info.si_pid != getpid()) ++stop_signals_;
-  }
+  while (sigtimedwait(&signals, nullptr, &at_once) > 0) ++stop_signals_;
   return stop_signals_ > 1;
+}
+
+Status Server::OpenUnlessStopped() {
+  Status opened;
+  io::Event done;
+  runtime_.Spawn({.name = "open"}, [&] {
+    opened = OpenDatabase();
+    WakeMain();
+    done.Set();
+  });
+  for (int number; (number = WaitForSignal()) != WakeSignal();) {
+    LogInfo(std::string("stopping before the store is open: ") + strsignal(number));
+    state_.replay.stop = true;
+  }
+  runtime_.RunAndWait("opened", [&] { done.Wait(); });
+  return opened;
+}
+
+// Until a signal comes or AdminService.Drain asks.
+void Server::WaitForStop() {
+  io::CancelToken stop_waiting;
+  io::Event waiter_done;
+  runtime_.Spawn({.name = "drain request"}, [&] {
+    if (state_.drain_requested().WaitUntil({Instant::Max(), &stop_waiting}) == io::WaitResult::kWoken) WakeMain();
+    waiter_done.Set();
+  });
+  const int number = WaitForSignal();
+  LogInfo(std::string("stopping: ") + (number == WakeSignal() ? "AdminService.Drain" : strsignal(number)));
+  stop_waiting.Cancel(Error{"57P01", "the server stops"});
+  runtime_.RunAndWait("drain request end", [&] { waiter_done.Wait(); });
+}
+
+void Server::WaitUntilDone(Instant& give_up, const std::function<bool()>& is_done) {
+  while (!is_done() && io::Now() < give_up) {
+    if (ToldAgain()) {
+      LogInfo("stopping at once: a second signal");
+      give_up = io::Now();
+      return;
+    }
+    io::SleepFor(kLook);
+  }
 }
 
 void Server::Drain() {
@@ -289,33 +331,20 @@ void Server::Drain() {
     core_->draining = true;
     core_->DropHeldResults();
     // Clients finish their open transactions, but for those that cannot commit; new ones are refused from now on.
-    while (true) {
+    WaitUntilDone(give_up, [&] {
       core_->transactions.RollbackFailed(cause);
-      if (core_->transactions.open_count() == 0 || io::Now() >= give_up) break;
-      if (ToldAgain()) {
-        LogInfo("stopping at once: a second signal");
-        give_up = io::Now();
-        break;
-      }
-      io::SleepFor(std::chrono::milliseconds(20));
-    }
-    while (!core_->transactions.RollbackAll(cause)) io::SleepFor(std::chrono::milliseconds(20));
+      return core_->transactions.open_count() == 0;
+    });
+    while (!core_->transactions.RollbackAll(cause)) io::SleepFor(kLook);
     health_.Stop();
+    // Then the calls that stand for themselves. What is left hears why it ends.
+    WaitUntilDone(give_up, [&] { return grpc_->is_idle(); });
+    grpc_->CancelCalls(cause);
+    for (const Instant end = io::Now() + kCallEnd; !grpc_->is_idle() && io::Now() < end;) io::SleepFor(kLook);
   });
   // Connections are told to end and asked to confirm that. gRPC's own clients see it within 5 s if no call of theirs
-  // runs; where no call runs at all there is nothing that could be lost by not waiting for them.
-  const Duration left = give_up - runtime_.clock().Now();
-  grpc_->Shutdown(IsQuiet() ? kFarewell : std::max(left, kFarewell));
-}
-
-bool Server::IsQuiet() const {
-  for (int look = 0; look < 20; ++look) {
-    uint64_t in_flight = 0;
-    for (const service::RpcStats::Numbers& method : stats_.Read()) in_flight += method.in_flight;
-    if (in_flight == 0) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return false;
+  // runs; as none runs there is nothing that could be lost by not waiting for them.
+  grpc_->Shutdown(kFarewell);
 }
 
 Status Server::CloseDatabase() {
@@ -339,28 +368,37 @@ int Server::Run() {
           (runtime_.backend_note().empty() ? "" : " (" + runtime_.backend_note() + ")"));
   if (Status http = StartHttp(); !http.ok()) return FailStart("start HTTP", http.error());
   if (Status grpc = StartGrpc(); !grpc.ok()) return FailStart("start gRPC", grpc.error());
-  Status opened;
-  runtime_.RunAndWait("open", [&] { opened = OpenDatabase(); });
-  if (opened.ok()) opened = MakeCore();
-  if (opened.ok()) {
-    runtime_.RunAndWait("serve", [&] { Serve(); });
-    if (opened = SayReady(settings_, grpc_address_, http_address_); opened.ok()) {
-      LogInfo("serving: gRPC on " + grpc_address_ + (http_ ? ", HTTP on " + http_address_ : ""));
-      WaitForStop();
-    }
-    Drain();
-    const Status closed = CloseDatabase();
-    if (!closed.ok()) return FailStart("close the store", closed.error());
-  } else {
-    runtime_.RunAndWait("stop watches", [&] { health_.Stop(); });
-    grpc_->Shutdown(Duration(0));
-    http_.reset();
-    runtime_.RunAndWait("close", [&] {
-      if (database_ != nullptr) database_->Close().ok();
-      database_.reset();
-    });
+  Status opened = OpenUnlessStopped();
+  if (opened.ok() && stop_signals_ == 0) opened = MakeCore();
+  return opened.ok() && stop_signals_ == 0 ? RunDatabase() : FailOpen(std::move(opened));
+}
+
+int Server::RunDatabase() {
+  runtime_.RunAndWait("serve", [&] { Serve(); });
+  const Status ready = SayReady(settings_, grpc_address_, http_address_);
+  if (ready.ok()) {
+    LogInfo("serving: gRPC on " + grpc_address_ + (http_ ? ", HTTP on " + http_address_ : ""));
+    WaitForStop();
   }
-  if (!opened.ok()) return FailStart("open the store \"" + settings_.data_dir + "\"", opened.error());
+  Drain();
+  const Status closed = CloseDatabase();
+  if (!closed.ok()) return FailStart("close the store", closed.error());
+  if (!ready.ok()) return FailStart("say that the server is ready", ready.error());
+  LogInfo("stopped");
+  return 0;
+}
+
+int Server::FailOpen(Status why) {
+  runtime_.RunAndWait("stop watches", [&] { health_.Stop(); });
+  grpc_->Shutdown(Duration(0));
+  http_.reset();
+  runtime_.RunAndWait("close", [&] {
+    if (database_ != nullptr) database_->Close().ok();
+    database_.reset();
+  });
+  if (stop_signals_ == 0 || (!why.ok() && why.sqlstate() != "57P01")) {
+    return FailStart("open the store \"" + settings_.data_dir + "\"", why.error());
+  }
   LogInfo("stopped");
   return 0;
 }
@@ -376,7 +414,7 @@ io::RuntimeOptions RuntimeOptionsOf(const config::Settings& settings) {
 }  // namespace
 
 void BlockSignals() {
-  const sigset_t signals = StopSignals();
+  const sigset_t signals = AllSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGXFSZ, SIG_IGN);  // a write past the file size limit then fails with EFBIG: 53100
   signal(SIGPIPE, SIG_IGN);

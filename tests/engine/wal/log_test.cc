@@ -72,6 +72,24 @@ TEST_F(LogTest, ReplayBeginsAtRedo) {
   });
 }
 
+TEST_F(LogTest, TheReplayCanBeStopped) {
+  FakeFileSystem disk;
+  OnFiber([&] {
+    Fill(disk, {"one", "two", "three"});
+    ReplayProgress progress;
+    int visited = 0;
+    const auto visit = [&](const RecordView& record) {
+      if (record.type == RecordType::kCommit && ++visited == 2) progress.stop = true;
+      return Status();
+    };
+    EXPECT_EQ(Log::Open(runtime(), kTestDirectory, OptionsOn(disk), Lsn{}, visit, &progress).sqlstate(), "57P01");
+    EXPECT_EQ(visited, 2);
+    const OpenedLog opened = OpenOn(disk);
+    EXPECT_EQ(opened.Commits(), (std::vector<std::string>{"one", "two", "three"}));
+    opened.log->Abandon();
+  });
+}
+
 TEST_F(LogTest, RecordsDoNotSpanSegments) {
   FakeFileSystem disk;
   OnFiber([&] {

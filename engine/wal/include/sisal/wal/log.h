@@ -78,8 +78,10 @@ struct LogStats {
   std::string write_method;  // as calibrated
 };
 
+// Of an open that runs, for other threads to look at, and to end.
 struct ReplayProgress {
   std::atomic<uint64_t> bytes_total{0}, bytes_done{0}, records{0};
+  std::atomic<bool> stop{false};  // the replay ends with 57P01 before its next record
 };
 
 class Log {
@@ -88,8 +90,8 @@ class Log {
 
   // Finds the log's end (a torn tail ends it), secures the tail before it is trusted, calls `visit` for each record at
   // or after `redo` in LSN order, then starts a fresh, durable, salted segment. Suspends.
-  // Errors: XX001 if the log is damaged before its tail; 53100 if there is no space for the fresh segment; the
-  // visitor's.
+  // Errors: XX001 if the log is damaged before its tail; 53100 if there is no space for the fresh segment; 57P01 if
+  // `progress` says so; the visitor's.
   static Result<std::unique_ptr<Log>> Open(io::Runtime& runtime, const std::string& directory,
                                            const LogOptions& options, Lsn redo, const Visitor& visit,
                                            ReplayProgress* progress);

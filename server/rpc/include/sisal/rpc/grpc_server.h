@@ -44,8 +44,12 @@ class GrpcServer {
   // Requires: Shutdown has returned.
   ~GrpcServer();
   uint16_t port() const;
-  // Takes no more calls, waits for those that run, and cancels what is left after `patience`. Blocks the calling plain
-  // thread until none is left.
+  // No call runs, and clients have taken what the calls answered.
+  bool is_idle() const;
+  // Ends the calls that run now with `reason`; they are over soon after.
+  void CancelCalls(const Error& reason);
+  // Takes no more calls, waits for those that run, and cancels what is left after `patience`, with the library's bare
+  // CANCELLED. Blocks the calling plain thread until none is left.
   void Shutdown(Duration patience);
 
  private:
