@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -22,6 +23,12 @@ Error DoesNotExist(const Table& table) {
   return Error("42P01", "relation \"" + table.name + "\" does not exist").WithTable(table.schema, table.name);
 }
 
+std::vector<TreeId> TreesOf(const Table& table) {
+  std::vector<TreeId> trees{table.tree};
+  for (const Index& index : table.indexes) trees.push_back(index.tree);
+  return trees;
+}
+
 ChangesImpl& Own(Changes& changes) { return static_cast<ChangesImpl&>(changes); }
 
 class CatalogImpl final : public Catalog {
@@ -38,6 +45,8 @@ class CatalogImpl final : public Catalog {
   }
   Result<TablePtr> CreateTable(txn::Transaction& transaction, Changes& changes, Table table) override;
   Status DropTable(txn::Transaction& transaction, Changes& changes, const TablePtr& table) override;
+  Result<TablePtr> ChangeTable(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                               Table changed) override;
   Result<TablePtr> AddIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
                             Index index) override;
   Result<TablePtr> DropIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
@@ -129,7 +138,7 @@ Status CatalogImpl::LockTable(txn::Transaction& transaction, const Table& table,
 
 void CatalogImpl::Allocate(Index& index) {
   index.tree = store_.AllocateTree();
-  index.id = ObjectId{index.tree.value};
+  if (index.id == ObjectId()) index.id = ObjectId{index.tree.value};
 }
 
 Status CatalogImpl::ClaimNames(txn::Transaction& transaction, const std::string& schema, std::vector<std::string> names,
@@ -182,37 +191,50 @@ Status CatalogImpl::DropTable(txn::Transaction& transaction, Changes& changes, c
   SISAL_RETURN_IF_ERROR(LockTable(transaction, *table, txn::LockMode::kExclusive));
   SISAL_RETURN_IF_ERROR(FreeNames(transaction, table->schema, RelationNames(*table)));
   SISAL_RETURN_IF_ERROR(transaction.Delete(kCatalogTree, ObjectKey(table->id)));
-  SISAL_RETURN_IF_ERROR(transaction.DropTree(table->tree));
-  for (const Index& index : table->indexes) SISAL_RETURN_IF_ERROR(transaction.DropTree(index.tree));
+  for (const TreeId tree : TreesOf(*table)) SISAL_RETURN_IF_ERROR(transaction.DropTree(tree));
   Own(changes).Set(table->id, nullptr);
   return Status();
 }
 
+Result<TablePtr> CatalogImpl::ChangeTable(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                                          Table changed) {
+  SISAL_RETURN_IF_ERROR(LockTable(transaction, *table, txn::LockMode::kExclusive));
+  SISAL_CHECK(changed.id == table->id && changed.schema == table->schema);
+  std::vector<std::string> before = RelationNames(*table), after = RelationNames(changed), gone, fresh;
+  std::sort(before.begin(), before.end());
+  std::sort(after.begin(), after.end());
+  std::set_difference(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(gone));
+  std::set_difference(after.begin(), after.end(), before.begin(), before.end(), std::back_inserter(fresh));
+  SISAL_RETURN_IF_ERROR(FreeNames(transaction, table->schema, gone));
+  SISAL_RETURN_IF_ERROR(ClaimNames(transaction, table->schema, fresh, table->id));
+  if (changed.tree == TreeId()) changed.tree = store_.AllocateTree();
+  for (Index& index : changed.indexes) {
+    if (index.tree == TreeId()) Allocate(index);
+  }
+  const std::vector<TreeId> kept = TreesOf(changed);
+  for (const TreeId tree : TreesOf(*table)) {
+    if (std::find(kept.begin(), kept.end(), tree) != kept.end()) continue;
+    SISAL_RETURN_IF_ERROR(transaction.DropTree(tree));
+  }
+  const auto result = std::make_shared<const Table>(std::move(changed));
+  SISAL_RETURN_IF_ERROR(WriteDefinition(transaction, changes, result));
+  return TablePtr(result);
+}
+
 Result<TablePtr> CatalogImpl::AddIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
                                        Index index) {
-  SISAL_RETURN_IF_ERROR(LockTable(transaction, *table, txn::LockMode::kExclusive));
-  SISAL_RETURN_IF_ERROR(ClaimNames(transaction, table->schema, {index.name}, table->id));
-  Allocate(index);
-  auto changed = std::make_shared<Table>(*table);
-  changed->indexes.push_back(std::move(index));
-  SISAL_RETURN_IF_ERROR(WriteDefinition(transaction, changes, changed));
-  return TablePtr(std::move(changed));
+  Table changed = *table;
+  changed.indexes.push_back(std::move(index));
+  return ChangeTable(transaction, changes, table, std::move(changed));
 }
 
 Result<TablePtr> CatalogImpl::DropIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
                                         std::string_view index_name) {
-  SISAL_RETURN_IF_ERROR(LockTable(transaction, *table, txn::LockMode::kExclusive));
-  auto changed = std::make_shared<Table>(*table);
-  const auto index = std::find_if(changed->indexes.begin(), changed->indexes.end(),
-                                  [&](const Index& candidate) { return candidate.name == index_name; });
-  if (index == changed->indexes.end()) {
+  Table changed = *table;
+  if (std::erase_if(changed.indexes, [&](const Index& candidate) { return candidate.name == index_name; }) == 0) {
     return Error("42704", "index \"" + std::string(index_name) + "\" does not exist");
   }
-  SISAL_RETURN_IF_ERROR(FreeNames(transaction, table->schema, {index->name}));
-  SISAL_RETURN_IF_ERROR(transaction.DropTree(index->tree));
-  changed->indexes.erase(index);
-  SISAL_RETURN_IF_ERROR(WriteDefinition(transaction, changes, changed));
-  return TablePtr(std::move(changed));
+  return ChangeTable(transaction, changes, table, std::move(changed));
 }
 
 }  // namespace

@@ -1,16 +1,44 @@
 #include "definition.h"
 
+#include <span>
 #include <utility>
 
 #include "sisal/base/bytes.h"
+#include "sisal/base/check.h"
+#include "sisal/type/vector.h"
 
 namespace sisal::catalog {
 namespace {
 
-constexpr uint8_t kFormatVersion = 1;
+constexpr uint8_t kPlainVersion = 1;     // without extras: as it was before there were any
+constexpr uint8_t kExtendedVersion = 2;  // with a list of extras behind each column and behind the table
 constexpr uint8_t kNotNull = 1;
 constexpr uint8_t kUnique = 1, kIsConstraint = 2;
 constexpr uint8_t kDescending = 1, kNullsFirst = 2;
+
+// What a definition may hold besides, by tag. Numbers are part of the file format.
+enum class ColumnExtra : uint8_t { kDropped = 1, kMissing = 2 };
+enum class TableExtra : uint8_t {};
+
+// A list of extras: their count, then for each its tag and its length-prefixed bytes.
+template <typename Tag>
+class ExtrasWriter {
+ public:
+  void Add(Tag tag, std::string_view bytes) {
+    ++count_;
+    AppendLittle(bytes_, static_cast<uint8_t>(tag));
+    AppendLengthPrefixed(bytes_, bytes);
+  }
+  bool empty() const { return count_ == 0; }
+  void AppendTo(std::string& out) const {
+    AppendVarint(out, count_);
+    out.append(bytes_);
+  }
+
+ private:
+  uint32_t count_ = 0;
+  std::string bytes_;
+};
 
 bool ReadNumber(ByteReader& reader, uint32_t& number) {
   uint64_t value = 0;
@@ -61,6 +89,61 @@ bool IsStoredType(type::TypeId id) {
   return false;
 }
 
+// Calls `read` (tag, bytes) for each extra of a list, until it returns false.
+template <typename Tag, typename Read>
+bool ReadExtras(ByteReader& reader, Read read) {
+  uint32_t count = 0;
+  if (!ReadCount(reader, count)) return false;
+  for (; count > 0; --count) {
+    uint8_t tag = 0;
+    std::string_view bytes;
+    if (!reader.ReadLittle(tag) || !reader.ReadLengthPrefixed(bytes) || !read(static_cast<Tag>(tag), bytes)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// A value as a row of this one column.
+std::string EncodeValue(const type::SqlType& type, const type::Datum& value) {
+  Arena arena(256);
+  const type::Vector vector = type::MakeConstant(type, value, arena);
+  std::string bytes;
+  const Status status = type::RowLayout({type}).Encode(std::span(&vector, 1), 0, bytes);
+  SISAL_CHECK(status.ok());  // what has been bound as a constant is far below the row size limit
+  return bytes;
+}
+
+bool ReadValue(const type::SqlType& type, std::string_view bytes, type::Datum& value) {
+  Arena arena(256);
+  type::Vector vector = type::MakeVector(type, 1, arena);
+  if (!type::RowLayout({type}).Decode(bytes, 0, 0, vector, arena).ok()) return false;
+  value = vector.ToDatum(0);
+  return true;
+}
+
+ExtrasWriter<ColumnExtra> ExtrasOf(const Column& column) {
+  ExtrasWriter<ColumnExtra> extras;
+  if (column.dropped) extras.Add(ColumnExtra::kDropped, {});
+  if (!column.missing.is_null()) extras.Add(ColumnExtra::kMissing, EncodeValue(column.type, column.missing));
+  return extras;
+}
+
+bool ReadColumnExtra(ColumnExtra tag, std::string_view bytes, Column& column) {
+  switch (tag) {
+    case ColumnExtra::kDropped:
+      column.dropped = true;
+      return bytes.empty();
+    case ColumnExtra::kMissing:
+      return ReadValue(column.type, bytes, column.missing);
+  }
+  return false;
+}
+
+ExtrasWriter<TableExtra> ExtrasOf(const Table&) { return {}; }
+
+bool ReadTableExtra(TableExtra, std::string_view, Table&) { return false; }
+
 bool ReadColumn(ByteReader& reader, Column& column) {
   uint8_t type_id = 0, flags = 0;
   if (!ReadString(reader, column.name) || !reader.ReadLittle(type_id)) return false;
@@ -106,7 +189,7 @@ bool ReadPrimaryKey(ByteReader& reader, Table& table) {
   return ReadString(reader, table.primary_key_name);
 }
 
-std::shared_ptr<Table> ReadTable(ByteReader& reader) {
+std::shared_ptr<Table> ReadTable(ByteReader& reader, bool extended) {
   ObjectId id;
   TreeId tree;
   std::string schema, name;
@@ -118,6 +201,10 @@ std::shared_ptr<Table> ReadTable(ByteReader& reader) {
   std::vector<Column> columns(column_count);
   for (Column& column : columns) {
     if (!ReadColumn(reader, column)) return nullptr;
+    const auto read_extra = [&](ColumnExtra tag, std::string_view bytes) {
+      return ReadColumnExtra(tag, bytes, column);
+    };
+    if (extended && !ReadExtras<ColumnExtra>(reader, read_extra)) return nullptr;
   }
   auto table = std::make_shared<Table>(std::move(columns));
   table->id = id;
@@ -129,6 +216,8 @@ std::shared_ptr<Table> ReadTable(ByteReader& reader) {
   for (Index& index : table->indexes) {
     if (!ReadIndex(reader, table->columns.size(), index)) return nullptr;
   }
+  const auto read_extra = [&](TableExtra tag, std::string_view bytes) { return ReadTableExtra(tag, bytes, *table); };
+  if (extended && !ReadExtras<TableExtra>(reader, read_extra)) return nullptr;
   return reader.empty() ? table : nullptr;
 }
 
@@ -148,14 +237,22 @@ void AppendIndex(const Index& index, std::string& out) {
 }  // namespace
 
 std::string EncodeDefinition(const Table& table) {
+  const ExtrasWriter<TableExtra> table_extras = ExtrasOf(table);
+  bool extended = !table_extras.empty();
+  std::vector<ExtrasWriter<ColumnExtra>> column_extras;
+  for (const Column& column : table.columns) {
+    column_extras.push_back(ExtrasOf(column));
+    extended |= !column_extras.back().empty();
+  }
   std::string out;
-  AppendLittle(out, kFormatVersion);
+  AppendLittle(out, extended ? kExtendedVersion : kPlainVersion);
   AppendVarint(out, table.id.value);
   AppendVarint(out, table.tree.value);
   AppendLengthPrefixed(out, table.schema);
   AppendLengthPrefixed(out, table.name);
   AppendVarint(out, table.columns.size());
-  for (const Column& column : table.columns) {
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    const Column& column = table.columns[i];
     AppendLengthPrefixed(out, column.name);
     AppendLittle(out, static_cast<uint8_t>(column.type.id));
     AppendLittle(out, column.type.precision);
@@ -163,12 +260,14 @@ std::string EncodeDefinition(const Table& table) {
     AppendLittle(out, column.type.length);
     AppendLittle(out, column.not_null ? kNotNull : uint8_t{0});
     AppendLengthPrefixed(out, column.default_sql);
+    if (extended) column_extras[i].AppendTo(out);
   }
   AppendVarint(out, table.primary_key.size());
   for (const uint32_t column : table.primary_key) AppendVarint(out, column);
   AppendLengthPrefixed(out, table.primary_key_name);
   AppendVarint(out, table.indexes.size());
   for (const Index& index : table.indexes) AppendIndex(index, out);
+  if (extended) table_extras.AppendTo(out);
   return out;
 }
 
@@ -176,11 +275,11 @@ Result<TablePtr> DecodeDefinition(std::string_view bytes) {
   ByteReader reader(bytes);
   uint8_t version = 0;
   if (!reader.ReadLittle(version)) return Error("XX001", "a table's definition is empty");
-  if (version != kFormatVersion) {
+  if (version != kPlainVersion && version != kExtendedVersion) {
     return Error("XX001", "a table's definition has format version " + std::to_string(version) +
-                              ", this program reads version 1");
+                              ", this program reads versions 1 and 2");
   }
-  std::shared_ptr<Table> table = ReadTable(reader);
+  std::shared_ptr<Table> table = ReadTable(reader, version == kExtendedVersion);
   if (table == nullptr) return Error("XX001", "a table's definition is malformed");
   return TablePtr(std::move(table));
 }

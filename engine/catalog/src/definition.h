@@ -1,7 +1,7 @@
 // A table's definition as bytes: the values of kCatalogTree. Part of the file format.
 //
 // Numbers are LEB128 varints unless a size is given; strings are a varint length and their bytes.
-//   1 byte   format version, 1
+//   1 byte   format version: 1, or 2 if there are extras
 //   object id, tree id, schema, name
 //   column count, then for each column:
 //     name, 1 byte type (type::TypeId), 4 bytes precision, 4 bytes scale, 4 bytes length (little-endian, signed),
@@ -10,6 +10,9 @@
 //   index count, then for each index:
 //     object id, tree id, name, 1 byte flags (bit 0 = unique, bit 1 = made by a constraint), column count, then for
 //     each column: its position, 1 byte flags (bit 0 = descending, bit 1 = nulls first)
+// Version 2 adds a list of extras at the end of each column and at the end of the whole: their count, then for each:
+//   1 byte tag, length-prefixed bytes. Unknown tags are an error: they change what the rest means.
+//   Of a column: 1 dropped (no bytes); 2 what rows give that were written before it was added: a row of this column
 #pragma once
 
 #include <string>

@@ -5,22 +5,41 @@
 namespace sisal::catalog {
 namespace {
 
-std::vector<type::SqlType> TypesOf(const std::vector<Column>& columns) {
+type::RowLayout LayoutOf(const std::vector<Column>& columns) {
   std::vector<type::SqlType> types;
+  std::vector<type::RowLayout::Rule> rules;
   types.reserve(columns.size());
-  for (const Column& column : columns) types.push_back(column.type);
-  return types;
+  rules.reserve(columns.size());
+  for (const Column& column : columns) {
+    types.push_back(column.type);
+    rules.push_back({column.missing, column.dropped});
+  }
+  return type::RowLayout(std::move(types), std::move(rules));
 }
 
 }  // namespace
 
-Table::Table(std::vector<Column> table_columns) : columns(std::move(table_columns)), layout(TypesOf(columns)) {}
+Table::Table(std::vector<Column> table_columns) : columns(std::move(table_columns)), layout(LayoutOf(columns)) {}
+
+void Table::SetColumns(std::vector<Column> table_columns) {
+  columns = std::move(table_columns);
+  layout = LayoutOf(columns);
+}
 
 std::optional<uint32_t> Table::FindColumn(std::string_view column_name) const {
   for (uint32_t i = 0; i < columns.size(); ++i) {
-    if (columns[i].name == column_name) return i;
+    if (columns[i].name == column_name && !columns[i].dropped) return i;
   }
   return std::nullopt;
+}
+
+std::vector<uint32_t> Table::LiveColumns() const {
+  std::vector<uint32_t> live;
+  live.reserve(columns.size());
+  for (uint32_t i = 0; i < columns.size(); ++i) {
+    if (!columns[i].dropped) live.push_back(i);
+  }
+  return live;
 }
 
 }  // namespace sisal::catalog

@@ -192,8 +192,8 @@ std::string RowWriter::DescribeKey(uint32_t key, const RowView& row) const {
 
 std::string RowWriter::DescribeRow(const RowView& row) const {
   std::string text = "(";
-  for (size_t i = 0; i < table_.columns.size(); ++i) {
-    if (i > 0) text += ", ";
+  for (const uint32_t i : table_.LiveColumns()) {
+    if (text.size() > 1) text += ", ";
     text += DescribeValue(row.columns[i], row.row);
   }
   return text + ")";

@@ -135,7 +135,7 @@ Datum DateTimePrecisionOf(const type::SqlType& type) {
 }
 
 void AddColumns(const catalog::Table& table, std::string_view database, Rows& rows) {
-  for (size_t i = 0; i < table.columns.size(); ++i) {
+  for (const uint32_t i : table.LiveColumns()) {  // ordinal positions keep the gaps, as in PostgreSQL
     const catalog::Column& column = table.columns[i];
     const bool sized =
         (column.type.id == TypeId::kVarchar || column.type.id == TypeId::kChar) && column.type.length > 0;

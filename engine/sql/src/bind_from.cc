@@ -90,6 +90,11 @@ std::unique_ptr<FromTree> Binder::AddTableLeaf(Scope& scope, const catalog::Tabl
   std::vector<NamespaceItem> items;
   auto tree = AddLeaf(scope, std::move(leaf), std::move(item), columns, items);
   item = std::move(items.back());
+  // A dropped column has an id like any other, so that ids count by slots, but no name.
+  const auto dropped = [&](const NamedColumn& column) {
+    return table->columns[scope.columns[column.expr->index].leaf_column].dropped;
+  };
+  std::erase_if(item.columns, dropped);
   return tree;
 }
 

@@ -66,10 +66,7 @@ Result<std::vector<uint32_t>> Binder::InsertColumns(const catalog::Table& table,
     }
     columns.push_back(*column);
   }
-  if (cols.empty()) {
-    for (uint32_t i = 0; i < table.columns.size(); ++i) columns.push_back(i);
-  }
-  return columns;
+  return cols.empty() ? table.LiveColumns() : columns;
 }
 
 Result<Plan*> Binder::InsertFromValues(Scope& scope, const catalog::TablePtr& table,

@@ -77,10 +77,25 @@ void LoadFixed(const SqlType& type, uint8_t width, const char* from, uint32_t at
 
 Error CorruptRow() { return Error{"XX001", "row is corrupt"}; }
 
+void PutNull(uint32_t at, Vector& out, Arena& arena) {
+  EnsureNulls(out, kVectorSize, arena);
+  out.SetNull(at);
+  // Never uninitialised memory: kernels may read a NULL's value before they look at the bitmap.
+  if (out.type.storage() == Storage::kBytes) {
+    out.bytes[at] = {};
+  } else {
+    out.ints[at] = 0;
+  }
+}
+
 }  // namespace
 
-RowLayout::RowLayout(std::vector<SqlType> columns) : columns_(std::move(columns)) {
+RowLayout::RowLayout(std::vector<SqlType> columns, std::vector<Rule> rules) : columns_(std::move(columns)) {
   SISAL_CHECK(columns_.size() <= std::numeric_limits<uint16_t>::max());
+  SISAL_CHECK(rules.empty() || rules.size() == columns_.size());
+  const bool plain =
+      std::all_of(rules.begin(), rules.end(), [](const Rule& rule) { return rule.missing.is_null() && !rule.dropped; });
+  if (!plain) rules_ = std::move(rules);
   widths_.reserve(columns_.size());
   shapes_.reserve(columns_.size() + 1);
   Shape shape;
@@ -96,6 +111,7 @@ RowLayout::RowLayout(std::vector<SqlType> columns) : columns_(std::move(columns)
 
 Status RowLayout::Encode(std::span<const Vector> columns, uint32_t row, std::string& out) const {
   SISAL_CHECK(columns.size() == columns_.size());
+  const auto is_null = [&](size_t i) { return columns[i].IsNull(row) || (!rules_.empty() && rules_[i].dropped); };
   const Shape whole = shapes_.back();
   const size_t bitmap_at = kHeaderBytes;
   const size_t fixed_at = bitmap_at + BitmapBytes(columns_.size());
@@ -104,7 +120,7 @@ Status RowLayout::Encode(std::span<const Vector> columns, uint32_t row, std::str
   uint64_t size_bytes = variable_at;
   if (whole.variable_count > 0) {
     for (size_t i = 0; i < columns.size(); ++i) {
-      if (widths_[i] == 0 && !columns[i].IsNull(row)) size_bytes += columns[i].Bytes(row).size();
+      if (widths_[i] == 0 && !is_null(i)) size_bytes += columns[i].Bytes(row).size();
     }
   }
   if (size_bytes > kRowBytesMax) {
@@ -120,7 +136,7 @@ Status RowLayout::Encode(std::span<const Vector> columns, uint32_t row, std::str
   uint32_t end = 0;
   for (size_t i = 0; i < columns.size(); ++i) {
     const Vector& values = columns[i];
-    const bool null = values.IsNull(row);
+    const bool null = is_null(i);
     if (null) base[bitmap_at + i / 8] = static_cast<char>(base[bitmap_at + i / 8] | 1 << (i % 8));
     if (widths_[i] != 0) {
       SISAL_DCHECK(null || values.type.storage() != Storage::kBytes || values.Bytes(row).size() == widths_[i]);
@@ -146,15 +162,12 @@ Status RowLayout::Decode(std::string_view row_bytes, size_t column, uint32_t at,
   const size_t ends_at = fixed_at + whole.fixed_bytes;
   const size_t variable_at = ends_at + size_t{whole.variable_count} * sizeof(uint32_t);
   if (row_bytes.size() < variable_at) return CorruptRow();
-  if (column >= count || (row_bytes[kHeaderBytes + column / 8] >> (column % 8) & 1) != 0) {
-    EnsureNulls(out, kVectorSize, arena);
-    out.SetNull(at);
-    // Never uninitialised memory: kernels may read a NULL's value before they look at the bitmap.
-    if (columns_[column].storage() == Storage::kBytes) {
-      out.bytes[at] = {};
-    } else {
-      out.ints[at] = 0;
-    }
+  if (column >= count) {
+    DecodeMissing(column, at, out, arena);
+    return Status();
+  }
+  if ((row_bytes[kHeaderBytes + column / 8] >> (column % 8) & 1) != 0) {
+    PutNull(at, out, arena);
     return Status();
   }
   const Shape place = shapes_[column];
@@ -171,6 +184,22 @@ Status RowLayout::Decode(std::string_view row_bytes, size_t column, uint32_t at,
   if (columns_[column].id == TypeId::kNumeric && !Numeric::IsValidEncoding(bytes)) return CorruptRow();
   out.bytes[at] = bytes;
   return Status();
+}
+
+void RowLayout::DecodeMissing(size_t column, uint32_t at, Vector& out, Arena& arena) const {
+  if (rules_.empty() || rules_[column].missing.is_null()) return PutNull(at, out, arena);
+  const Datum& value = rules_[column].missing;
+  switch (columns_[column].storage()) {
+    case Storage::kInt:
+      out.ints[at] = value.as_int();
+      break;
+    case Storage::kDouble:
+      out.doubles[at] = value.as_double();
+      break;
+    case Storage::kBytes:
+      out.bytes[at] = value.as_bytes();
+      break;
+  }
 }
 
 }  // namespace sisal::type

@@ -331,6 +331,34 @@ TEST_F(CatalogTest, IndexesComeAndGo) {
   });
 }
 
+TEST_F(CatalogTest, AChangedDefinitionTakesAndGivesBackNamesAndTrees) {
+  Run([&] {
+    Open();
+    const TablePtr table = Created("t");
+    Session reader = Begin(), session = Begin();
+    Table changed = *table;
+    changed.name = "renamed";
+    changed.primary_key_name = "renamed_pkey";
+    changed.columns[1].name = "renamed_column";
+    changed.tree = TreeId();
+    ASSERT_OK_AND_ASSIGN(const TablePtr result,
+                         catalog_->ChangeTable(*session.transaction, *session.changes, table, changed));
+    EXPECT_EQ(result->id, table->id);
+    EXPECT_NE(result->tree, table->tree);
+    EXPECT_EQ(session.Find("t"), nullptr);
+    EXPECT_EQ(session.Find("renamed"), result);
+    EXPECT_OK(Commit(session));
+    EXPECT_EQ(reader.Find("t"), table);  // as of its snapshot
+    EXPECT_NE(Created("t"), nullptr);    // the name is free
+    Session other = Begin();
+    EXPECT_SQLSTATE(Create(other, MakeTable("renamed")), "42P07");
+    other.transaction->Rollback();
+    reader.transaction->Rollback();
+    Reopen();
+    EXPECT_EQ(NewestTable("renamed")->id, result->id);
+  });
+}
+
 TEST_F(CatalogTest, RandomDdlMatchesAListOfNames) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -375,6 +403,47 @@ TEST(DefinitionTest, DamagedBytesAreRefused) {
       EXPECT_SQLSTATE(decoded, "XX001");
     }
   }
+}
+
+// Two columns, the second of which was dropped, and a third that older rows do not have.
+Table AlteredTable() {
+  Table table = MakeTable("t");
+  std::vector<Column> columns = table.columns;
+  columns[1].dropped = true;
+  columns.push_back({.name = "added",
+                     .type = type::TypeId::kNumeric,
+                     .not_null = true,
+                     .default_sql = "1.00",
+                     .missing = type::ParseText(type::TypeId::kNumeric, "1.00", {}).value()});
+  table.SetColumns(std::move(columns));
+  return table;
+}
+
+TEST(DefinitionTest, DroppedAndAddedColumnsReadBack) {
+  const Table table = AlteredTable();
+  const std::string bytes = EncodeDefinition(table);
+  EXPECT_EQ(bytes[0], 2);
+  ASSERT_OK_AND_ASSIGN(const TablePtr decoded, DecodeDefinition(bytes));
+  EXPECT_EQ(EncodeDefinition(*decoded), bytes);
+  EXPECT_FALSE(decoded->columns[0].dropped);
+  EXPECT_TRUE(decoded->columns[1].dropped);
+  EXPECT_EQ(decoded->columns[2].missing, table.columns[2].missing);
+  EXPECT_EQ(decoded->FindColumn("label"), std::nullopt);
+  EXPECT_EQ(decoded->LiveColumns(), (std::vector<uint32_t>{0, 2}));
+  for (size_t size = 0; size < bytes.size(); ++size) EXPECT_SQLSTATE(DecodeDefinition(bytes.substr(0, size)), "XX001");
+}
+
+// As programs wrote it before there were extras, and as it is still written without any.
+TEST(DefinitionTest, TheFirstVersionIsStillRead) {
+  const std::string bytes(
+      "\x01\x65\x65\x06public\x01t\x01\x02id\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x01\x00\x06t_"
+      "pkey"
+      "\x00",
+      41);
+  ASSERT_OK_AND_ASSIGN(const TablePtr table, DecodeDefinition(bytes));
+  EXPECT_EQ(table->columns[0].name, "id");
+  EXPECT_EQ(table->primary_key_name, "t_pkey");
+  EXPECT_EQ(EncodeDefinition(*table), bytes);
 }
 
 }  // namespace

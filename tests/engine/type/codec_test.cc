@@ -311,6 +311,29 @@ TEST(RowTest, ColumnsAddedLaterReadAsNull) {
   EXPECT_TRUE(added.IsNull(0));
 }
 
+TEST(RowTest, WhatIsMissingAndWhatWasDroppedGoByTheLayout) {
+  const std::vector<SqlType> types{TypeId::kInteger, TypeId::kText, TypeId::kText, TypeId::kDouble};
+  const RowLayout layout(types, {{}, {Datum(), true}, {Datum::Bytes("new"), false}, {Datum::Double(0.5), false}});
+  Arena arena;
+  const std::vector<SqlType> old_types{TypeId::kInteger, TypeId::kText};
+  const std::string old_row = EncodeRow(old_types, {Datum::Int(7), Datum::Bytes("old")}, arena);
+  const auto read = [&](std::string_view row, size_t column) {
+    Vector vector = MakeVector(types[column], 1, arena);
+    EXPECT_OK(layout.Decode(row, column, 0, vector, arena));
+    return vector.ToDatum(0);
+  };
+  EXPECT_EQ(read(old_row, 0), Datum::Int(7));
+  EXPECT_EQ(read(old_row, 2), Datum::Bytes("new"));
+  EXPECT_EQ(read(old_row, 3), Datum::Double(0.5));
+
+  std::vector<Vector> columns;
+  for (const SqlType& type : types) columns.push_back(MakeConstant(type, Datum::Null(), arena));
+  columns[1] = MakeConstant(types[1], Datum::Bytes("left over"), arena);
+  std::string row;
+  EXPECT_OK(layout.Encode(columns, 0, row));
+  for (size_t column = 0; column < types.size(); ++column) EXPECT_EQ(read(row, column), Datum::Null()) << column;
+}
+
 TEST(RowTest, DamagedBytesAreAnErrorOrAValueButNeverACrash) {
   const uint64_t seed = SecureRandom64();
   SCOPED_TRACE("seed " + std::to_string(seed));

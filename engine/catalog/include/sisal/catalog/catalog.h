@@ -60,6 +60,11 @@ class Catalog {
   // Allocates ids and trees of `table` and of its indexes. Suspends.
   virtual Result<TablePtr> CreateTable(txn::Transaction& transaction, Changes& changes, Table table) = 0;
   virtual Status DropTable(txn::Transaction& transaction, Changes& changes, const TablePtr& table) = 0;
+  // Makes `changed` the definition of `table`: takes the names that are new and gives back those that are gone; trees
+  // that stand at 0 (of rows or of an index) are allocated, those that are gone are dropped. What lies in the trees is
+  // the caller's work. Errors: 42P07; those of LockTable. Suspends.
+  virtual Result<TablePtr> ChangeTable(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                                       Table changed) = 0;
   // Adds or removes an index of `table`'s definition; building its entries is the caller's work.
   virtual Result<TablePtr> AddIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
                                     Index index) = 0;

@@ -19,6 +19,11 @@ struct Column {
   type::SqlType type;
   bool not_null = false;
   std::string default_sql;  // the DEFAULT expression as SQL text; empty: none. Bound again at each use.
+  // DROP COLUMN keeps the slot, because rows, keys and indexes count by slots. No name finds it; new rows have NULL
+  // there.
+  bool dropped = false;
+  // What rows give that were written before the column was added: ADD COLUMN leaves them as they are.
+  type::Datum missing = {};
 };
 
 struct IndexColumn {
@@ -45,15 +50,19 @@ struct Table {
   TreeId tree;
   std::string schema;  // "public"
   std::string name;
-  std::vector<Column> columns;
+  std::vector<Column> columns;        // slots, dropped ones included
   std::vector<uint32_t> primary_key;  // column positions; empty: hidden row number
   std::string primary_key_name;       // "t_pkey"
   std::vector<Index> indexes;
   type::RowLayout layout;  // of `columns`
 
   explicit Table(std::vector<Column> table_columns);
-  // Position of a column, or nullopt.
+  // Of a definition in the making: other columns, and the layout that goes with them.
+  void SetColumns(std::vector<Column> table_columns);
+  // Slot of a column that is not dropped, or nullopt.
   std::optional<uint32_t> FindColumn(std::string_view column_name) const;
+  // Slots that are not dropped, in order: what * means.
+  std::vector<uint32_t> LiveColumns() const;
 };
 using TablePtr = std::shared_ptr<const Table>;
 

@@ -21,7 +21,14 @@ namespace sisal::type {
 // Immutable; built once per table shape and shared.
 class RowLayout {
  public:
-  explicit RowLayout(std::vector<SqlType> columns);
+  // What a column is besides its type.
+  struct Rule {
+    Datum missing;         // what rows give that end before the column
+    bool dropped = false;  // NULL in every new row
+  };
+
+  // `rules`: one for each column, or none at all.
+  explicit RowLayout(std::vector<SqlType> columns, std::vector<Rule> rules = {});
   size_t column_count() const { return columns_.size(); }
   const SqlType& column(size_t i) const { return columns_[i]; }
 
@@ -29,12 +36,14 @@ class RowLayout {
   // Errors: 54000 if the row passes the row size limit (1 GiB).
   Status Encode(std::span<const Vector> columns, uint32_t row, std::string& out) const;
 
-  // Puts column `column` of `row_bytes` at index `at` of `out` (made by MakeVector). Bytes point into row_bytes.
-  // A row written before trailing columns were added reads as NULL there.
+  // Puts column `column` of `row_bytes` at index `at` of `out` (made by MakeVector). Bytes point into row_bytes or,
+  // like those of a row that was written before the column was added, into this layout.
   // Errors: XX001 if the bytes are not a row of this layout (disk bytes are never trusted).
   Status Decode(std::string_view row_bytes, size_t column, uint32_t at, Vector& out, Arena& arena) const;
 
  private:
+  void DecodeMissing(size_t column, uint32_t at, Vector& out, Arena& arena) const;
+
   // The sizes of the sections of a row of the first `count` columns.
   struct Shape {
     uint32_t fixed_bytes = 0;
@@ -42,6 +51,7 @@ class RowLayout {
   };
 
   std::vector<SqlType> columns_;
+  std::vector<Rule> rules_;      // empty: nothing dropped, NULL for what is missing
   std::vector<uint8_t> widths_;  // of a fixed-width column in bytes; 0: variable width
   std::vector<Shape> shapes_;    // [i]: of the columns before i, so also column i's place in its section
 };
