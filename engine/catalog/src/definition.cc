@@ -15,10 +15,12 @@ constexpr uint8_t kExtendedVersion = 2;  // with a list of extras behind each co
 constexpr uint8_t kNotNull = 1;
 constexpr uint8_t kUnique = 1, kIsConstraint = 2;
 constexpr uint8_t kDescending = 1, kNullsFirst = 2;
+constexpr uint8_t kNoInherit = 1;
+constexpr uint8_t kMatchFull = 1, kHasIndex = 2;
 
 // What a definition may hold besides, by tag. Numbers are part of the file format.
 enum class ColumnExtra : uint8_t { kDropped = 1, kMissing = 2 };
-enum class TableExtra : uint8_t {};
+enum class TableExtra : uint8_t { kChecks = 1, kForeignKeys = 2, kReferrers = 3 };
 
 // A list of extras: their count, then for each its tag and its length-prefixed bytes.
 template <typename Tag>
@@ -140,9 +142,54 @@ bool ReadColumnExtra(ColumnExtra tag, std::string_view bytes, Column& column) {
   return false;
 }
 
-ExtrasWriter<TableExtra> ExtrasOf(const Table&) { return {}; }
+std::string EncodeChecks(const std::vector<Check>& checks) {
+  std::string content;
+  AppendVarint(content, checks.size());
+  for (const Check& check : checks) {
+    AppendLengthPrefixed(content, check.name);
+    AppendLengthPrefixed(content, check.sql);
+    AppendLittle(content, check.no_inherit ? kNoInherit : uint8_t{0});
+  }
+  return content;
+}
 
-bool ReadTableExtra(TableExtra, std::string_view, Table&) { return false; }
+std::string EncodeForeignKeys(const std::vector<ForeignKey>& keys) {
+  std::string content;
+  AppendVarint(content, keys.size());
+  for (const ForeignKey& key : keys) {
+    AppendLengthPrefixed(content, key.name);
+    AppendLittle(content,
+                 static_cast<uint8_t>((key.match_full ? kMatchFull : 0) | (key.index.has_value() ? kHasIndex : 0)));
+    AppendLittle(content, static_cast<uint8_t>(key.on_delete));
+    AppendLittle(content, static_cast<uint8_t>(key.on_update));
+    AppendVarint(content, key.table.value);
+    if (key.index.has_value()) AppendVarint(content, key.index->value);
+    AppendVarint(content, key.columns.size());
+    for (const uint32_t column : key.columns) AppendVarint(content, column);
+    for (const uint32_t column : key.referenced) AppendVarint(content, column);
+    AppendVarint(content, key.set_on_delete.size());
+    for (const uint32_t column : key.set_on_delete) AppendVarint(content, column);
+  }
+  return content;
+}
+
+std::string EncodeReferrers(const std::vector<Referrer>& referrers) {
+  std::string content;
+  AppendVarint(content, referrers.size());
+  for (const Referrer& referrer : referrers) {
+    AppendVarint(content, referrer.table.value);
+    AppendLengthPrefixed(content, referrer.foreign_key);
+  }
+  return content;
+}
+
+ExtrasWriter<TableExtra> ExtrasOf(const Table& table) {
+  ExtrasWriter<TableExtra> extras;
+  if (!table.checks.empty()) extras.Add(TableExtra::kChecks, EncodeChecks(table.checks));
+  if (!table.foreign_keys.empty()) extras.Add(TableExtra::kForeignKeys, EncodeForeignKeys(table.foreign_keys));
+  if (!table.referrers.empty()) extras.Add(TableExtra::kReferrers, EncodeReferrers(table.referrers));
+  return extras;
+}
 
 bool ReadColumn(ByteReader& reader, Column& column) {
   uint8_t type_id = 0, flags = 0;
@@ -187,6 +234,88 @@ bool ReadPrimaryKey(ByteReader& reader, Table& table) {
     if (!ReadNumber(reader, column) || column >= table.columns.size()) return false;
   }
   return ReadString(reader, table.primary_key_name);
+}
+
+bool ReadChecks(ByteReader& reader, Table& table) {
+  uint32_t count = 0;
+  if (!ReadCount(reader, count)) return false;
+  table.checks.resize(count);
+  for (Check& check : table.checks) {
+    uint8_t flags = 0;
+    if (!ReadString(reader, check.name) || !ReadString(reader, check.sql) || !ReadFlags(reader, kNoInherit, flags)) {
+      return false;
+    }
+    check.no_inherit = (flags & kNoInherit) != 0;
+  }
+  return true;
+}
+
+bool ReadAction(ByteReader& reader, ReferenceAction& action) {
+  uint8_t value = 0;
+  if (!reader.ReadLittle(value) || value > static_cast<uint8_t>(ReferenceAction::kSetDefault)) return false;
+  action = static_cast<ReferenceAction>(value);
+  return true;
+}
+
+// `columns_max`: of the table that they are positions in; UINT32_MAX: not known here.
+bool ReadColumns(ByteReader& reader, size_t columns_max, std::vector<uint32_t>& columns) {
+  for (uint32_t& column : columns) {
+    if (!ReadNumber(reader, column) || column >= columns_max) return false;
+  }
+  return true;
+}
+
+bool ReadForeignKey(ByteReader& reader, size_t table_columns, ForeignKey& key) {
+  uint8_t flags = 0;
+  uint32_t count = 0;
+  if (!ReadString(reader, key.name) || !ReadFlags(reader, kMatchFull | kHasIndex, flags) ||
+      !ReadAction(reader, key.on_delete) || !ReadAction(reader, key.on_update) ||
+      !ReadNumber(reader, key.table.value)) {
+    return false;
+  }
+  key.match_full = (flags & kMatchFull) != 0;
+  if ((flags & kHasIndex) != 0 && !ReadNumber(reader, key.index.emplace().value)) return false;
+  if (!ReadCount(reader, count) || count == 0) return false;
+  key.columns.resize(count);
+  key.referenced.resize(count);
+  if (!ReadColumns(reader, table_columns, key.columns) || !ReadColumns(reader, UINT32_MAX, key.referenced))
+    return false;
+  if (!ReadCount(reader, count)) return false;
+  key.set_on_delete.resize(count);
+  return ReadColumns(reader, table_columns, key.set_on_delete);
+}
+
+bool ReadForeignKeys(ByteReader& reader, Table& table) {
+  uint32_t count = 0;
+  if (!ReadCount(reader, count)) return false;
+  table.foreign_keys.resize(count);
+  for (ForeignKey& key : table.foreign_keys) {
+    if (!ReadForeignKey(reader, table.columns.size(), key)) return false;
+  }
+  return true;
+}
+
+bool ReadReferrers(ByteReader& reader, Table& table) {
+  uint32_t count = 0;
+  if (!ReadCount(reader, count)) return false;
+  table.referrers.resize(count);
+  for (Referrer& referrer : table.referrers) {
+    if (!ReadNumber(reader, referrer.table.value) || !ReadString(reader, referrer.foreign_key)) return false;
+  }
+  return true;
+}
+
+bool ReadTableExtra(TableExtra tag, std::string_view bytes, Table& table) {
+  ByteReader reader(bytes);
+  switch (tag) {
+    case TableExtra::kChecks:
+      return ReadChecks(reader, table) && reader.empty();
+    case TableExtra::kForeignKeys:
+      return ReadForeignKeys(reader, table) && reader.empty();
+    case TableExtra::kReferrers:
+      return ReadReferrers(reader, table) && reader.empty();
+  }
+  return false;
 }
 
 std::shared_ptr<Table> ReadTable(ByteReader& reader, bool extended) {

@@ -13,6 +13,12 @@
 // Version 2 adds a list of extras at the end of each column and at the end of the whole: their count, then for each:
 //   1 byte tag, length-prefixed bytes. Unknown tags are an error: they change what the rest means.
 //   Of a column: 1 dropped (no bytes); 2 what rows give that were written before it was added: a row of this column
+//   Of a table:
+//     1  CHECKs: a count, then for each: name, expression, 1 byte flags (bit 0 = NO INHERIT)
+//     2  foreign keys: a count, then for each: name, 1 byte flags (bit 0 = MATCH FULL, bit 1 = has an index),
+//        1 byte each ON DELETE and ON UPDATE (catalog::ReferenceAction), referenced table's id, its index's id if it
+//        has one, column count, then the columns, then as many referenced columns; the columns of SET with their count
+//     3  referrers: a count, then for each: table's id, foreign key's name
 #pragma once
 
 #include <string>

@@ -42,4 +42,11 @@ std::vector<uint32_t> Table::LiveColumns() const {
   return live;
 }
 
+const ForeignKey* Table::FindForeignKey(std::string_view key_name) const {
+  for (const ForeignKey& key : foreign_keys) {
+    if (key.name == key_name) return &key;
+  }
+  return nullptr;
+}
+
 }  // namespace sisal::catalog

@@ -446,5 +446,42 @@ TEST(DefinitionTest, TheFirstVersionIsStillRead) {
   EXPECT_EQ(EncodeDefinition(*table), bytes);
 }
 
+TEST(DefinitionTest, ConstraintsComeBack) {
+  Table table = MakeTable("t");
+  table.checks = {{"a", "id > 0", false}, {"b", "label <> ''", true}};
+  ForeignKey& key = table.foreign_keys.emplace_back();
+  key.name = "t_fkey";
+  key.columns = {1, 0};
+  key.table = ObjectId{300};
+  key.referenced = {1700, 2};
+  key.index = ObjectId{301};
+  key.match_full = true;
+  key.on_delete = ReferenceAction::kSetDefault;
+  key.on_update = ReferenceAction::kCascade;
+  key.set_on_delete = {1};
+  table.referrers = {{ObjectId{7}, "u_fkey"}};
+  const std::string bytes = EncodeDefinition(table);
+  const TablePtr decoded = DecodeDefinition(bytes).value();
+  EXPECT_EQ(EncodeDefinition(*decoded), bytes);
+  ASSERT_EQ(decoded->checks.size(), 2u);
+  EXPECT_EQ(decoded->checks[1].sql, "label <> ''");
+  EXPECT_TRUE(decoded->checks[1].no_inherit);
+  const ForeignKey* found = decoded->FindForeignKey("t_fkey");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->referenced, (std::vector<uint32_t>{1700, 2}));
+  EXPECT_EQ(found->index, ObjectId{301});
+  EXPECT_EQ(found->on_delete, ReferenceAction::kSetDefault);
+  EXPECT_EQ(decoded->referrers, table.referrers);
+  for (size_t size = 0; size < bytes.size(); ++size) EXPECT_SQLSTATE(DecodeDefinition(bytes.substr(0, size)), "XX001");
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = '\xff';
+    const auto read = DecodeDefinition(damaged);
+    if (!read.ok()) {
+      EXPECT_SQLSTATE(read, "XX001");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sisal::catalog

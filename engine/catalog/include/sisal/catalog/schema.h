@@ -43,6 +43,35 @@ struct Index {
   std::vector<IndexColumn> columns;
 };
 
+// CHECK (sql). Bound again at each use, as a DEFAULT is; its columns stand there without their table's name.
+struct Check {
+  std::string name;
+  std::string sql;
+  bool no_inherit = false;
+};
+
+enum class ReferenceAction : uint8_t { kNoAction, kRestrict, kCascade, kSetNull, kSetDefault };
+
+// FOREIGN KEY (columns) REFERENCES table (referenced), which are the columns of one of that table's keys.
+struct ForeignKey {
+  std::string name;
+  std::vector<uint32_t> columns;
+  ObjectId table;                    // may be the table itself
+  std::vector<uint32_t> referenced;  // of `table`, in the order of `columns`
+  std::optional<ObjectId> index;     // of `table`: its unique key; nullopt: its primary key
+  bool match_full = false;           // MATCH FULL; else SIMPLE
+  ReferenceAction on_delete = ReferenceAction::kNoAction;
+  ReferenceAction on_update = ReferenceAction::kNoAction;
+  std::vector<uint32_t> set_on_delete;  // ON DELETE SET NULL or DEFAULT (columns); empty: all
+};
+
+// A foreign key of another table, or of this one, that references this one.
+struct Referrer {
+  ObjectId table;
+  std::string foreign_key;
+  bool operator==(const Referrer&) const = default;
+};
+
 // Rows lie in `tree` under their primary key's encoding, ascending; without a primary key under a hidden row number
 // (8 bytes, big-endian; Store::NextRowNumber).
 struct Table {
@@ -54,7 +83,10 @@ struct Table {
   std::vector<uint32_t> primary_key;  // column positions; empty: hidden row number
   std::string primary_key_name;       // "t_pkey"
   std::vector<Index> indexes;
-  type::RowLayout layout;  // of `columns`
+  std::vector<Check> checks;  // by name: the order in which they are looked at
+  std::vector<ForeignKey> foreign_keys;
+  std::vector<Referrer> referrers;  // so a plan that writes this table is made anew when one comes or goes
+  type::RowLayout layout;           // of `columns`
 
   explicit Table(std::vector<Column> table_columns);
   // Of a definition in the making: other columns, and the layout that goes with them.
@@ -63,6 +95,7 @@ struct Table {
   std::optional<uint32_t> FindColumn(std::string_view column_name) const;
   // Slots that are not dropped, in order: what * means.
   std::vector<uint32_t> LiveColumns() const;
+  const ForeignKey* FindForeignKey(std::string_view key_name) const;  // nullptr: none
 };
 using TablePtr = std::shared_ptr<const Table>;
 
