@@ -5,7 +5,7 @@ namespace sisal {
 constinit std::atomic<Plant> internal::plant{Plant::kNone};
 constinit std::atomic<const SimulationHooks*> internal::simulation_hooks{nullptr};
 
-const std::array<PlantName, 20> kPlants = {{
+const std::array<PlantName, 21> kPlants = {{
     {Plant::kWakeDropped, "wake-dropped"},
     {Plant::kAckBeforeSync, "ack-before-sync"},
     {Plant::kPublishedBeforeCopied, "published-before-copied"},
@@ -26,6 +26,7 @@ const std::array<PlantName, 20> kPlants = {{
     {Plant::kOldSegmentNotSynced, "old-segment-not-synced"},
     {Plant::kNewSegmentNotDurable, "new-segment-not-durable"},
     {Plant::kReadAboveFloor, "read-above-floor"},
+    {Plant::kSequenceNotLogged, "sequence-not-logged"},
 }};
 
 std::optional<Plant> PlantOf(std::string_view name) {

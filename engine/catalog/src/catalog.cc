@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <map>
 #include <mutex>
 #include <utility>
 
 #include "definition.h"
 #include "root.h"
 #include "sisal/base/check.h"
+#include "sisal/base/log.h"
 #include "sisal/io/sync.h"
 
 namespace sisal::catalog {
@@ -51,6 +53,14 @@ class CatalogImpl final : public Catalog {
                             Index index) override;
   Result<TablePtr> DropIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
                              std::string_view index_name) override;
+  ObjectId AllocateObject() override { return ObjectId{store_.AllocateTree().value}; }
+  Result<SequencePtr> CreateSequence(txn::Transaction& transaction, Changes& changes, Sequence sequence) override;
+  Result<SequencePtr> ReplaceSequence(txn::Transaction& transaction, Changes& changes, const SequencePtr& sequence,
+                                      Sequence definition, bool new_generation) override;
+  Status DropSequence(txn::Transaction& transaction, Changes& changes, const SequencePtr& sequence) override;
+  Result<SequencePtr> LockSequence(txn::Transaction& transaction, const Changes* changes, const Sequence& sequence,
+                                   txn::LockMode mode) override;
+  Status SaveSequences() override;
   void Publish(const Changes& changes, Timestamp position) override;
   Status LockTable(txn::Transaction& transaction, const Table& table, txn::LockMode mode) override;
 
@@ -59,12 +69,18 @@ class CatalogImpl final : public Catalog {
     Timestamp position;
     RootImplPtr root;
   };
+  // Gives the sequences their values. Rows of generations that were rolled back, or dropped, go. Suspends.
+  Status LoadSequenceValues(txn::Transaction& transaction, std::vector<Sequence>& sequences);
+  Status DeleteSequenceRows(const std::vector<std::string>& keys);
   void Allocate(Index& index);
   // Takes names for the table `id`, or gives them back, until the transaction ends. Suspends.
   Status ClaimNames(txn::Transaction& transaction, const std::string& schema, std::vector<std::string> names,
                     ObjectId id);
   Status FreeNames(txn::Transaction& transaction, const std::string& schema, std::vector<std::string> names);
   Status WriteDefinition(txn::Transaction& transaction, Changes& changes, const TablePtr& table);
+  Status WriteSequence(txn::Transaction& transaction, Changes& changes, const SequencePtr& sequence);
+  // A new generation, which begins at the initial value.
+  void BeginGeneration(Sequence& sequence);
 
   txn::Store& store_;
   mutable io::SpinLatch latch_;   // guards roots_
@@ -76,20 +92,68 @@ Status CatalogImpl::Load() {
   const std::unique_ptr<txn::Transaction> transaction = store_.Begin({.read_only = true});
   SISAL_RETURN_IF_ERROR(transaction->TakeSnapshot());
   const std::unique_ptr<txn::Cursor> cursor = transaction->Scan(kCatalogTree, {}, txn::Direction::kForward);
-  Delta tables;
+  Delta objects;
+  std::vector<Sequence> sequences;
   txn::EntryBatch batch;
   while (true) {
     SISAL_RETURN_IF_ERROR(cursor->Next(256, batch));
     if (batch.keys.empty()) break;
     for (size_t i = 0; i < batch.keys.size(); ++i) {
+      if (IsSequenceDefinition(batch.values[i])) {
+        SISAL_ASSIGN_OR_RETURN(Sequence sequence, DecodeSequence(batch.values[i]));
+        if (ObjectKey(sequence.id) != batch.keys[i]) {
+          return Error("XX001", "a sequence's definition lies under a wrong key");
+        }
+        sequences.push_back(std::move(sequence));
+        continue;
+      }
       SISAL_ASSIGN_OR_RETURN(TablePtr table, DecodeDefinition(batch.values[i]));
       if (ObjectKey(table->id) != batch.keys[i]) return Error("XX001", "a table's definition lies under a wrong key");
-      tables.emplace(table->id, std::move(table));
+      objects.tables.emplace(table->id, std::move(table));
     }
   }
-  roots_.push_back({Timestamp(), RootImpl().With(tables)});
+  SISAL_RETURN_IF_ERROR(LoadSequenceValues(*transaction, sequences));
+  for (Sequence& sequence : sequences) {
+    objects.sequences.emplace(sequence.id, std::make_shared<const Sequence>(std::move(sequence)));
+  }
+  roots_.push_back({Timestamp(), RootImpl().With(objects)});
   newest_version_.store(roots_.back().root->version(), std::memory_order_release);
   return Status();
+}
+
+Status CatalogImpl::LoadSequenceValues(txn::Transaction& transaction, std::vector<Sequence>& sequences) {
+  std::map<std::string, Sequence*, std::less<>> generations;
+  for (Sequence& sequence : sequences) {
+    generations.emplace(SequenceKey(sequence.generation), &sequence);
+    sequence.state = std::make_shared<SequenceState>(sequence.initial);
+  }
+  const std::unique_ptr<txn::Cursor> cursor = transaction.Scan(kSequenceTree, {}, txn::Direction::kForward);
+  std::vector<std::string> unknown;
+  txn::EntryBatch batch;
+  while (true) {
+    SISAL_RETURN_IF_ERROR(cursor->Next(256, batch));
+    if (batch.keys.empty()) break;
+    for (size_t i = 0; i < batch.keys.size(); ++i) {
+      SISAL_ASSIGN_OR_RETURN(const SequenceValue value, DecodeSequenceValue(batch.values[i]));
+      const auto generation = generations.find(batch.keys[i]);
+      if (generation == generations.end()) {
+        unknown.emplace_back(batch.keys[i]);
+      } else {
+        generation->second->state = std::make_shared<SequenceState>(value);
+      }
+    }
+  }
+  const Status deleted = unknown.empty() ? Status() : DeleteSequenceRows(unknown);
+  if (!deleted.ok()) Log(LogLevel::kWarning, "values of sequences that are gone stay: " + deleted.ToString());
+  return Status();
+}
+
+Status CatalogImpl::DeleteSequenceRows(const std::vector<std::string>& keys) {
+  const std::unique_ptr<txn::Transaction> transaction = store_.Begin({});
+  for (const std::string& key : keys) SISAL_RETURN_IF_ERROR(transaction->Delete(kSequenceTree, key));
+  txn::CommitOptions options;
+  options.wait = false;
+  return transaction->Commit(options).status();
 }
 
 RootPtr CatalogImpl::RootAt(Timestamp snapshot) const {
@@ -235,6 +299,70 @@ Result<TablePtr> CatalogImpl::DropIndex(txn::Transaction& transaction, Changes& 
     return Error("42704", "index \"" + std::string(index_name) + "\" does not exist");
   }
   return ChangeTable(transaction, changes, table, std::move(changed));
+}
+
+Status CatalogImpl::WriteSequence(txn::Transaction& transaction, Changes& changes, const SequencePtr& sequence) {
+  SISAL_RETURN_IF_ERROR(transaction.Put(kCatalogTree, ObjectKey(sequence->id), EncodeSequence(*sequence)));
+  Own(changes).SetSequence(sequence->id, sequence);
+  return Status();
+}
+
+void CatalogImpl::BeginGeneration(Sequence& sequence) {
+  sequence.generation = store_.AllocateTree();
+  sequence.state = std::make_shared<SequenceState>(sequence.initial);
+}
+
+Result<SequencePtr> CatalogImpl::CreateSequence(txn::Transaction& transaction, Changes& changes, Sequence sequence) {
+  if (sequence.id == ObjectId()) sequence.id = AllocateObject();
+  BeginGeneration(sequence);
+  const auto created = std::make_shared<const Sequence>(std::move(sequence));
+  SISAL_RETURN_IF_ERROR(ClaimNames(transaction, created->schema, {created->name}, created->id));
+  SISAL_RETURN_IF_ERROR(transaction.Lock(kCatalogTree, ObjectKey(created->id), txn::LockMode::kExclusive,
+                                         txn::LockWait::kWait, txn::Conflict::kIgnore));
+  SISAL_RETURN_IF_ERROR(WriteSequence(transaction, changes, created));
+  return SequencePtr(created);
+}
+
+Result<SequencePtr> CatalogImpl::ReplaceSequence(txn::Transaction& transaction, Changes& changes,
+                                                 const SequencePtr& sequence, Sequence definition,
+                                                 bool new_generation) {
+  if (new_generation) {
+    BeginGeneration(definition);
+    SISAL_RETURN_IF_ERROR(transaction.Delete(kSequenceTree, SequenceKey(sequence->generation)));
+  }
+  const auto changed = std::make_shared<const Sequence>(std::move(definition));
+  SISAL_RETURN_IF_ERROR(WriteSequence(transaction, changes, changed));
+  return SequencePtr(changed);
+}
+
+Status CatalogImpl::DropSequence(txn::Transaction& transaction, Changes& changes, const SequencePtr& sequence) {
+  SISAL_RETURN_IF_ERROR(FreeNames(transaction, sequence->schema, {sequence->name}));
+  SISAL_RETURN_IF_ERROR(transaction.Delete(kCatalogTree, ObjectKey(sequence->id)));
+  SISAL_RETURN_IF_ERROR(transaction.Delete(kSequenceTree, SequenceKey(sequence->generation)));
+  Own(changes).SetSequence(sequence->id, nullptr);
+  return Status();
+}
+
+Result<SequencePtr> CatalogImpl::LockSequence(txn::Transaction& transaction, const Changes* changes,
+                                              const Sequence& sequence, txn::LockMode mode) {
+  SISAL_RETURN_IF_ERROR(
+      transaction.Lock(kCatalogTree, ObjectKey(sequence.id), mode, txn::LockWait::kWait, txn::Conflict::kIgnore));
+  const bool own = changes != nullptr && changes->Touches(sequence.id);
+  SequencePtr newest = (own ? changes->root() : Newest())->FindSequence(sequence.id);
+  if (newest != nullptr) return newest;
+  return Error("42P01", "relation \"" + sequence.name + "\" does not exist");
+}
+
+Status CatalogImpl::SaveSequences() {
+  const RootPtr root = Newest();
+  const std::unique_ptr<txn::Transaction> transaction = store_.Begin({});
+  Status status;
+  root->ForEachSequence([&](const SequencePtr& sequence) {
+    const SequenceState::View view = sequence->state->Look();
+    if (status.ok() && view.logged_ahead > 0) status = PutSequenceValue(*transaction, *sequence, view.value);
+  });
+  if (!status.ok() || !transaction->has_writes()) return status;
+  return transaction->Commit({}).status();
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ constexpr uint8_t kNoInherit = 1;
 constexpr uint8_t kMatchFull = 1, kHasIndex = 2;
 
 // What a definition may hold besides, by tag. Numbers are part of the file format.
-enum class ColumnExtra : uint8_t { kDropped = 1, kMissing = 2 };
+enum class ColumnExtra : uint8_t { kDropped = 1, kMissing = 2, kIdentity = 3, kSequences = 4 };
 enum class TableExtra : uint8_t { kChecks = 1, kForeignKeys = 2, kReferrers = 3 };
 
 // A list of extras: their count, then for each its tag and its length-prefixed bytes.
@@ -124,10 +124,32 @@ bool ReadValue(const type::SqlType& type, std::string_view bytes, type::Datum& v
   return true;
 }
 
+std::string EncodeSequences(const std::vector<ObjectId>& sequences) {
+  std::string content;
+  AppendVarint(content, sequences.size());
+  for (const ObjectId id : sequences) AppendVarint(content, id.value);
+  return content;
+}
+
+bool ReadSequences(std::string_view bytes, std::vector<ObjectId>& sequences) {
+  ByteReader reader(bytes);
+  uint32_t count = 0;
+  if (!ReadCount(reader, count)) return false;
+  sequences.resize(count);
+  for (ObjectId& id : sequences) {
+    if (!ReadNumber(reader, id.value)) return false;
+  }
+  return reader.empty();
+}
+
 ExtrasWriter<ColumnExtra> ExtrasOf(const Column& column) {
   ExtrasWriter<ColumnExtra> extras;
   if (column.dropped) extras.Add(ColumnExtra::kDropped, {});
   if (!column.missing.is_null()) extras.Add(ColumnExtra::kMissing, EncodeValue(column.type, column.missing));
+  if (column.identity != Identity::kNone) {
+    extras.Add(ColumnExtra::kIdentity, std::string(1, static_cast<char>(column.identity)));
+  }
+  if (!column.sequences.empty()) extras.Add(ColumnExtra::kSequences, EncodeSequences(column.sequences));
   return extras;
 }
 
@@ -138,6 +160,12 @@ bool ReadColumnExtra(ColumnExtra tag, std::string_view bytes, Column& column) {
       return bytes.empty();
     case ColumnExtra::kMissing:
       return ReadValue(column.type, bytes, column.missing);
+    case ColumnExtra::kIdentity:
+      if (bytes.size() != 1 || bytes[0] < 1 || bytes[0] > 2) return false;
+      column.identity = static_cast<Identity>(bytes[0]);
+      return true;
+    case ColumnExtra::kSequences:
+      return ReadSequences(bytes, column.sequences);
   }
   return false;
 }

@@ -1,4 +1,4 @@
-// A table's definition as bytes: the values of kCatalogTree. Part of the file format.
+// The definition of a table or a sequence as bytes: the values of kCatalogTree. Part of the file format.
 //
 // Numbers are LEB128 varints unless a size is given; strings are a varint length and their bytes.
 //   1 byte   format version: 1, or 2 if there are extras
@@ -12,13 +12,20 @@
 //     each column: its position, 1 byte flags (bit 0 = descending, bit 1 = nulls first)
 // Version 2 adds a list of extras at the end of each column and at the end of the whole: their count, then for each:
 //   1 byte tag, length-prefixed bytes. Unknown tags are an error: they change what the rest means.
-//   Of a column: 1 dropped (no bytes); 2 what rows give that were written before it was added: a row of this column
+//   Of a column: 1 dropped (no bytes); 2 what rows give that were written before it was added: a row of this column;
+//     3 IDENTITY: 1 byte, 1 = ALWAYS, 2 = BY DEFAULT; 4 owned sequences: a count and their object ids
 //   Of a table:
 //     1  CHECKs: a count, then for each: name, expression, 1 byte flags (bit 0 = NO INHERIT)
 //     2  foreign keys: a count, then for each: name, 1 byte flags (bit 0 = MATCH FULL, bit 1 = has an index),
 //        1 byte each ON DELETE and ON UPDATE (catalog::ReferenceAction), referenced table's id, its index's id if it
 //        has one, column count, then the columns, then as many referenced columns; the columns of SET with their count
 //     3  referrers: a count, then for each: table's id, foreign key's name
+//
+// A sequence's:
+//   1 byte   129: no format version of a table
+//   object id, schema, name, owner (object id of a table, 0: none), generation
+//   1 byte type (smallint, integer, bigint), 1 byte flags (bit 0 = CYCLE, bit 1 = initial value is called)
+//   8 bytes each, little-endian, signed: start, increment, minimum, maximum, cache, initial value
 #pragma once
 
 #include <string>
@@ -26,11 +33,16 @@
 
 #include "sisal/base/status.h"
 #include "sisal/catalog/schema.h"
+#include "sisal/catalog/sequence.h"
 
 namespace sisal::catalog {
 
 std::string EncodeDefinition(const Table& table);
 // Errors: XX001 if the bytes are not a definition.
 Result<TablePtr> DecodeDefinition(std::string_view bytes);
+
+bool IsSequenceDefinition(std::string_view bytes);
+std::string EncodeSequence(const Sequence& sequence);
+Result<Sequence> DecodeSequence(std::string_view bytes);  // without a state; XX001
 
 }  // namespace sisal::catalog

@@ -29,7 +29,7 @@ RootImpl::RootImpl() {
 
 TablePtr RootImpl::FindTable(std::string_view schema, std::string_view name) const {
   const Relation* relation = by_name_.Find(RelationKey(schema, name));
-  return relation == nullptr || relation->is_index ? nullptr : relation->table;
+  return relation == nullptr || relation->is_index ? nullptr : relation->table;  // nullptr of a sequence, too
 }
 
 TablePtr RootImpl::FindTable(ObjectId id) const {
@@ -48,7 +48,24 @@ bool RootImpl::RelationExists(std::string_view schema, std::string_view name) co
 
 void RootImpl::ForEachTable(const std::function<void(const TablePtr&)>& visit) const {
   by_name_.ForEach([&](const std::string&, const Relation& relation) {
-    if (!relation.is_index) visit(relation.table);
+    if (!relation.is_index && relation.table != nullptr) visit(relation.table);
+  });
+}
+
+SequencePtr RootImpl::FindSequence(std::string_view schema, std::string_view name) const {
+  const Relation* relation = by_name_.Find(RelationKey(schema, name));
+  return relation == nullptr ? nullptr : relation->sequence;
+}
+
+SequencePtr RootImpl::FindSequence(ObjectId id) const {
+  const SequencePtr* sequence = sequences_.Find(id);
+  return sequence == nullptr ? nullptr : *sequence;
+}
+
+void RootImpl::ForEachSequence(const std::function<void(const SequencePtr&)>& visit) const {
+  if (sequences_.size() == 0) return;
+  by_name_.ForEach([&](const std::string&, const Relation& relation) {
+    if (relation.sequence != nullptr) visit(relation.sequence);
   });
 }
 
@@ -56,29 +73,49 @@ RootImplPtr RootImpl::With(const Delta& delta) const {
   auto root = std::make_shared<RootImpl>();
   root->by_name_ = by_name_;
   root->by_id_ = by_id_;
-  for (const auto& [id, table] : delta) root->Remove(id);  // all names first: one may go from a table to another
-  for (const auto& [id, table] : delta) {
+  root->sequences_ = sequences_;
+  // All names first: one may go from a table to another.
+  for (const auto& [id, table] : delta.tables) root->RemoveTable(id);
+  for (const auto& [id, sequence] : delta.sequences) root->RemoveSequence(id);
+  for (const auto& [id, table] : delta.tables) {
     if (table != nullptr) root->Add(table);
+  }
+  for (const auto& [id, sequence] : delta.sequences) {
+    if (sequence != nullptr) root->Add(sequence);
   }
   return root;
 }
 
-void RootImpl::Remove(ObjectId id) {
+void RootImpl::RemoveName(const std::string& schema, const std::string& name, ObjectId id) {
+  const std::string key = RelationKey(schema, name);
+  const Relation* relation = by_name_.Find(key);
+  if (relation != nullptr && relation->id() == id) by_name_ = by_name_.Without(key);
+}
+
+void RootImpl::RemoveTable(ObjectId id) {
   const TablePtr table = FindTable(id);
   if (table == nullptr) return;
-  for (const std::string& name : RelationNames(*table)) {
-    const std::string key = RelationKey(table->schema, name);
-    const Relation* relation = by_name_.Find(key);
-    if (relation != nullptr && relation->table->id == id) by_name_ = by_name_.Without(key);
-  }
+  for (const std::string& name : RelationNames(*table)) RemoveName(table->schema, name, id);
   by_id_ = by_id_.Without(id);
+}
+
+void RootImpl::RemoveSequence(ObjectId id) {
+  const SequencePtr sequence = FindSequence(id);
+  if (sequence == nullptr) return;
+  RemoveName(sequence->schema, sequence->name, id);
+  sequences_ = sequences_.Without(id);
 }
 
 void RootImpl::Add(const TablePtr& table) {
   by_id_ = by_id_.With(table->id, table);
   for (const std::string& name : RelationNames(*table)) {
-    by_name_ = by_name_.With(RelationKey(table->schema, name), Relation{table, name != table->name});
+    by_name_ = by_name_.With(RelationKey(table->schema, name), Relation{table, name != table->name, nullptr});
   }
+}
+
+void RootImpl::Add(const SequencePtr& sequence) {
+  sequences_ = sequences_.With(sequence->id, sequence);
+  by_name_ = by_name_.With(RelationKey(sequence->schema, sequence->name), Relation{nullptr, false, sequence});
 }
 
 void RootImpl::CheckInvariants() const {
@@ -89,12 +126,17 @@ void RootImpl::CheckInvariants() const {
     SISAL_CHECK(table->id == id);
     names += RelationNames(*table).size();
   });
-  SISAL_CHECK(by_name_.size() == names);
+  SISAL_CHECK(by_name_.size() == names + sequences_.size());
 }
 
 void ChangesImpl::Set(ObjectId id, TablePtr table) {
-  root_ = root_->With({{id, table}});
-  delta_[id] = std::move(table);
+  root_ = root_->With({{{id, table}}, {}});
+  delta_.tables[id] = std::move(table);
+}
+
+void ChangesImpl::SetSequence(ObjectId id, SequencePtr sequence) {
+  root_ = root_->With({{}, {{id, sequence}}});
+  delta_.sequences[id] = std::move(sequence);
 }
 
 }  // namespace sisal::catalog

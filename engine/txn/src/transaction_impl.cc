@@ -226,6 +226,7 @@ Result<CommitResult> TransactionImpl::Commit(const CommitOptions& options) {
   }
   const Timestamp position = *appended;
   ApplyAndEnd(position, options);
+  if (!options.wait) return CommitResult{position};
 
   const Status logged = AwaitLogged(position, durability);
   // Else the client's next read could miss this commit.

@@ -5,6 +5,7 @@
 //   committing -> ended  Commit, also when nothing could be logged
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -41,6 +42,7 @@ class TransactionImpl final : public Transaction {
   void RollbackTo(Mark mark) override { writes_.RollbackTo(mark); }
   void HoldOwnWrites() override { writes_.Hold(); }
   void ReleaseOwnWrites() override { writes_.Release(); }
+  void DependOn(Timestamp position) override { newest_seen_ = std::max(newest_seen_, position); }
   bool blocks_others() const override { return owner_.contended.load(std::memory_order_relaxed) > 0; }
   Result<CommitResult> Commit(const CommitOptions& options) override;
   void Rollback() override;

@@ -32,14 +32,24 @@ class MapRoot final : public catalog::Root {
     return nullptr;
   }
   bool RelationExists(std::string_view schema, std::string_view name) const override {
-    return FindTable(schema, name) != nullptr || FindTableOfIndex(schema, name) != nullptr;
+    return FindTable(schema, name) != nullptr || FindTableOfIndex(schema, name) != nullptr ||
+           FindSequence(schema, name) != nullptr;
   }
   void ForEachTable(const std::function<void(const catalog::TablePtr&)>& visit) const override {
     for (const auto& [name, table] : tables) visit(table);
   }
+  catalog::SequencePtr FindSequence(std::string_view schema, std::string_view name) const override {
+    const auto found = sequences.find(std::string(name));
+    return schema == "public" && found != sequences.end() ? found->second : nullptr;
+  }
+  catalog::SequencePtr FindSequence(ObjectId) const override { return nullptr; }
+  void ForEachSequence(const std::function<void(const catalog::SequencePtr&)>& visit) const override {
+    for (const auto& [name, sequence] : sequences) visit(sequence);
+  }
   uint64_t version() const override { return 1; }
 
   std::map<std::string, catalog::TablePtr> tables;
+  std::map<std::string, catalog::SequencePtr> sequences;
 };
 
 class AnalyzeTest : public ::testing::Test {

@@ -34,13 +34,14 @@ enum class Plant : uint8_t {
   kOldSegmentNotSynced,   // a flush goes on into the next segment without a sync
   kNewSegmentNotDurable,  // a segment is used before its header and its name are synced
   kReadAboveFloor,        // a read without a transaction sees what a crash can undo
+  kSequenceNotLogged,     // values are handed out that the log does not count as taken
 };
 
 struct PlantName {
   Plant plant;
   const char* name;
 };
-extern const std::array<PlantName, 20> kPlants;
+extern const std::array<PlantName, 21> kPlants;
 std::optional<Plant> PlantOf(std::string_view name);
 // The plants' switch. kNone: none.
 void SetPlant(Plant plant);

@@ -14,6 +14,7 @@
 #include "sisal/base/ids.h"
 #include "sisal/base/status.h"
 #include "sisal/catalog/schema.h"
+#include "sisal/catalog/sequence.h"
 #include "sisal/txn/store.h"
 
 namespace sisal::catalog {
@@ -22,6 +23,7 @@ namespace sisal::catalog {
 inline constexpr TreeId kCatalogTree{1};      // object id -> definition; also object locks are intents here
 inline constexpr TreeId kCatalogNameTree{2};  // schema.name -> object id: unique names
 inline constexpr TreeId kIdempotencyTree{3};  // (principal, key) -> outcome
+inline constexpr TreeId kSequenceTree{4};     // a sequence's generation -> value, see sequence.h
 inline constexpr uint32_t kFirstUserTree = 100;
 
 // Immutable.
@@ -33,7 +35,10 @@ class Root {
   // An index of any table by name: relations share one name space. nullptr: none.
   virtual TablePtr FindTableOfIndex(std::string_view schema, std::string_view index_name) const = 0;
   virtual bool RelationExists(std::string_view schema, std::string_view name) const = 0;
-  virtual void ForEachTable(const std::function<void(const TablePtr&)>& visit) const = 0;  // by name
+  virtual void ForEachTable(const std::function<void(const TablePtr&)>& visit) const = 0;      // by name
+  virtual SequencePtr FindSequence(std::string_view schema, std::string_view name) const = 0;  // nullptr: none
+  virtual SequencePtr FindSequence(ObjectId id) const = 0;
+  virtual void ForEachSequence(const std::function<void(const SequencePtr&)>& visit) const = 0;  // by name
   virtual uint64_t version() const = 0;  // differs between any two roots of one process: for plan caches
 };
 using RootPtr = std::shared_ptr<const Root>;
@@ -71,6 +76,25 @@ class Catalog {
   virtual Result<TablePtr> DropIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
                                      std::string_view index_name) = 0;
 
+  virtual ObjectId AllocateObject() = 0;
+  // As CreateTable; with an id of AllocateObject or none. Its state begins at `initial`. Suspends.
+  virtual Result<SequencePtr> CreateSequence(txn::Transaction& transaction, Changes& changes, Sequence sequence) = 0;
+  // Another definition with the same id and name; new_generation: and a new state, which begins at `initial`.
+  // Requires: LockSequence(kExclusive). Suspends.
+  virtual Result<SequencePtr> ReplaceSequence(txn::Transaction& transaction, Changes& changes,
+                                              const SequencePtr& sequence, Sequence definition,
+                                              bool new_generation) = 0;
+  // Requires: LockSequence(kExclusive). Suspends.
+  virtual Status DropSequence(txn::Transaction& transaction, Changes& changes, const SequencePtr& sequence) = 0;
+  // Locks a sequence against DDL (kShared, for its use) or against all use, until the transaction ends, and returns its
+  // newest definition: sequences know no snapshots. Errors: 42P01 if it was dropped; those of Transaction::Lock.
+  // Suspends.
+  virtual Result<SequencePtr> LockSequence(txn::Transaction& transaction, const Changes* changes,
+                                           const Sequence& sequence, txn::LockMode mode) = 0;
+  // Writes the values themselves in place of the blocks that the log counts as taken, so that none is skipped after an
+  // orderly end. Requires: nobody uses a sequence. Suspends.
+  virtual Status SaveSequences() = 0;
+
   // For CommitOptions::on_apply: publishes `changes` over the newest root as of `position`.
   virtual void Publish(const Changes& changes, Timestamp position) = 0;
 
@@ -85,6 +109,7 @@ class Changes {
   virtual ~Changes() = default;
   virtual RootPtr root() const = 0;  // base with the changes: what the transaction's own statements see
   virtual bool empty() const = 0;
+  virtual bool Touches(ObjectId id) const = 0;  // created, changed or dropped
   virtual std::unique_ptr<Changes> Clone() const = 0;
 };
 

@@ -14,16 +14,20 @@
 
 namespace sisal::catalog {
 
+enum class Identity : uint8_t { kNone, kAlways, kByDefault };  // GENERATED ... AS IDENTITY
+
 struct Column {
   std::string name;
   type::SqlType type;
   bool not_null = false;
-  std::string default_sql;  // the DEFAULT expression as SQL text; empty: none. Bound again at each use.
+  std::string default_sql = {};  // the DEFAULT expression as SQL text; empty: none. Bound again at each use.
   // DROP COLUMN keeps the slot, because rows, keys and indexes count by slots. No name finds it; new rows have NULL
   // there.
   bool dropped = false;
   // What rows give that were written before the column was added: ADD COLUMN leaves them as they are.
   type::Datum missing = {};
+  Identity identity = Identity::kNone;
+  std::vector<ObjectId> sequences = {};  // owned: they go with the column. That of an identity column comes first.
 };
 
 struct IndexColumn {

@@ -65,6 +65,9 @@ struct CommitResult {
 
 struct CommitOptions {
   std::optional<wal::Durability> durability;  // absent: the log's
+  // false: Commit returns once the record has its place in the log and is applied. Whatever is logged after that is not
+  // there after a crash without it; alone it may be lost.
+  bool wait = true;
   // Runs after the position is fixed and before any later snapshot can include it: publishes a catalog root. Must not
   // fail nor suspend.
   std::function<void(Timestamp)> on_apply;
@@ -123,6 +126,9 @@ class Transaction {
   // not meet its own rows. GetNewest does.
   virtual void HoldOwnWrites() = 0;
   virtual void ReleaseOwnWrites() = 0;
+
+  // What this transaction has shown depends on the commit at `position`: it is not answered before that is stable.
+  virtual void DependOn(Timestamp position) = 0;
 
   // True while another transaction waits for an intent of this one (for the lease's contention rule). Any thread.
   virtual bool blocks_others() const = 0;
