@@ -27,10 +27,12 @@ class Table:
     def __init__(self, name, columns, keys):
         self.name, self.columns, self.keys = name, columns, keys  # keys: lists of column names, unique
         self.indexes = []
+        self.checks = []
 
     def create(self):
         parts = [f"{c.name} {c.declared}" + (" NOT NULL" if c.not_null else "") for c in self.columns]
         parts += [("PRIMARY KEY" if primary else "UNIQUE") + f" ({', '.join(names)})" for primary, names in self.keys]
+        parts += [f"CHECK {condition}" for condition in self.checks]
         return f"CREATE TABLE {self.name} ({', '.join(parts)})"
 
 
@@ -71,7 +73,12 @@ class Generator(Expressions):
                 c.not_null = True
         if self.chance(0.3):
             keys.append((False, [c.name for c in self.some(columns, 2)]))
-        return Table(name, columns, keys)
+        table = Table(name, columns, keys)
+        while self.chance(0.25):
+            condition = self.condition([(c.name, c.type) for c in columns], 1)
+            if "SELECT" not in condition:
+                table.checks.append(condition if self.chance(0.3) else f"({condition} OR {self.pick(columns).name} IS NULL)")
+        return table
 
     def some(self, items, most):
         return self.rng.sample(items, self.rng.randint(1, min(most, len(items))))

@@ -21,7 +21,7 @@ class ModifyOperator : public Operator {
       : plan_(plan),
         frame_(frame),
         input_(std::move(input)),
-        writer_(*plan.table, frame.state),
+        writer_(*plan.table, plan.rules, frame),
         returned_(plan.output, frame.state.memory),
         returning_(Program::Compile(plan.returning, frame)),
         holds_(ReadsWhileItWrites()) {}
@@ -217,6 +217,7 @@ class UpdateOperator final : public ModifyOperator {
     std::vector<Vector> updated(chunk.columns.begin(), chunk.columns.begin() + static_cast<ptrdiff_t>(width));
     SISAL_RETURN_IF_ERROR(assigner_.Apply(chunk, arena, updated));
     const std::span<const Vector> old_columns = chunk.columns.first(width);
+    writer_.CheckAhead(Chunk{chunk.row_count, updated});
     for (uint32_t row = 0; row < chunk.row_count; ++row) {
       SISAL_RETURN_IF_ERROR(writer_.Update(keys.Bytes(row), {old_columns, row}, {updated, row}));
     }
@@ -255,6 +256,7 @@ class InsertOperator final : public ModifyOperator {
 
  protected:
   Status WorkOn(const Chunk& chunk) override {
+    const bool checked = writer_.CheckAhead(chunk);
     for (uint32_t row = 0; row < chunk.row_count; ++row) {
       SISAL_ASSIGN_OR_RETURN(const auto conflict, writer_.Insert({chunk.columns, row}, plan_.conflict_target));
       if (!conflict.has_value()) {
@@ -266,6 +268,7 @@ class InsertOperator final : public ModifyOperator {
       if (!plan_.on_conflict || !arbiter) return writer_.ConflictError(*conflict, {chunk.columns, row});
       SISAL_RETURN_IF_ERROR(ReturnInserted(chunk));
       SISAL_RETURN_IF_ERROR(OnConflict(chunk, row, conflict->row_key));
+      writer_.set_checked_ahead(checked);
     }
     return ReturnInserted(chunk);
   }
@@ -310,6 +313,7 @@ class InsertOperator final : public ModifyOperator {
     std::vector<Vector> updated(both.begin(), both.begin() + static_cast<ptrdiff_t>(table.columns.size()));
     SISAL_RETURN_IF_ERROR(conflict_assigner_.Apply(input, arena, updated));
     const std::span<const Vector> old_columns = std::span(both).first(table.columns.size());
+    writer_.set_checked_ahead(false);
     SISAL_RETURN_IF_ERROR(writer_.Update(row_key, {old_columns, 0}, {updated, 0}));
     touched_.insert(writer_.written_key());
     return Return(Chunk{1, updated});

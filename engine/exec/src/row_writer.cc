@@ -42,6 +42,28 @@ std::string MakeIndexKey(const catalog::Index& index, std::span<const type::Vect
   return key;
 }
 
+RowWriter::RowWriter(const catalog::Table& table, const sql::TableRules* rules, Frame& frame)
+    : table_(table), state_(frame.state) {
+  if (rules != nullptr && !rules->checks.empty()) checks_ = std::make_unique<CheckConstraints>(*rules, frame);
+}
+
+bool RowWriter::CheckAhead(const type::Chunk& rows) {
+  checked_ahead_ = checks_ == nullptr || checks_->AllPass(rows);
+  return checked_ahead_;
+}
+
+Status RowWriter::CheckRow(const RowView& row) {
+  SISAL_RETURN_IF_ERROR(CheckNotNull(row));
+  if (checks_ == nullptr || checked_ahead_) return Status();
+  SISAL_ASSIGN_OR_RETURN(const catalog::Check* broken, checks_->FirstBroken(row));
+  if (broken == nullptr) return Status();
+  return Error("23514",
+               "new row for relation \"" + table_.name + "\" violates check constraint \"" + broken->name + "\"")
+      .WithDetail("Failing row contains " + DescribeRow(row) + ".")
+      .WithTable(table_.schema, table_.name)
+      .WithConstraint(broken->name);
+}
+
 Status RowWriter::CheckNotNull(const RowView& row) const {
   for (size_t i = 0; i < table_.columns.size(); ++i) {
     if (!table_.columns[i].not_null || !row.columns[i].IsNull(row.row)) continue;
@@ -84,7 +106,7 @@ Status RowWriter::PutRow(std::string_view row_key, const RowView& row) {
 }
 
 Result<std::optional<KeyConflict>> RowWriter::Insert(const RowView& row, std::optional<uint32_t> arbiter) {
-  SISAL_RETURN_IF_ERROR(CheckNotNull(row));
+  SISAL_RETURN_IF_ERROR(CheckRow(row));
   const bool hidden_key = table_.primary_key.empty();
   const std::string row_key =
       hidden_key ? RowNumberKey(state_.options.store->NextRowNumber(table_.tree)) : PrimaryKey(row);
@@ -141,7 +163,7 @@ Status RowWriter::Vacate(const catalog::Index& index, const std::string& key, bo
 }
 
 Status RowWriter::Update(std::string_view row_key, const RowView& old_row, const RowView& new_row) {
-  SISAL_RETURN_IF_ERROR(CheckNotNull(new_row));
+  SISAL_RETURN_IF_ERROR(CheckRow(new_row));
   const std::string new_key = table_.primary_key.empty() ? std::string(row_key) : PrimaryKey(new_row);
   const bool moves = new_key != row_key;
   if (moves) {

@@ -1,22 +1,18 @@
 // Writes rows of one table and the entries of its indexes: constraints, intents and the write set.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "check_constraints.h"
 #include "sisal/catalog/schema.h"
 #include "sisal/type/vector.h"
 #include "state.h"
 
 namespace sisal::exec {
-
-// A row about to be written: `columns` are all columns of the table, at `row`.
-struct RowView {
-  std::span<const type::Vector> columns;
-  uint32_t row;
-};
 
 // The unique key that a new row meets: 0 the primary key, i + 1 table.indexes[i]; and the row that holds it.
 struct KeyConflict {
@@ -27,11 +23,17 @@ struct KeyConflict {
 // Confined.
 class RowWriter {
  public:
-  RowWriter(const catalog::Table& table, State& state) : table_(table), state_(state) {}
+  // `rules`: of the table, or nullptr.
+  RowWriter(const catalog::Table& table, const sql::TableRules* rules, Frame& frame);
 
-  // Not-null constraints, the row's key and its unique keys; takes the intents of the keys that it enters.
-  // nullopt: the row was written. If it meets several keys, `arbiter` is the one that is told. Errors: 23502; those of
-  // Lock and Put. Suspends.
+  // Looks at the CHECKs of all rows at once, so that Insert and Update need not; false: they will look.
+  bool CheckAhead(const type::Chunk& rows);
+  // For rows that no CheckAhead was about, or as it said.
+  void set_checked_ahead(bool checked) { checked_ahead_ = checked; }
+
+  // Not-null constraints, CHECKs, the row's key and its unique keys; takes the intents of the keys that it enters.
+  // nullopt: the row was written. If it meets several keys, `arbiter` is the one that is told. Errors: 23502, 23514;
+  // those of Lock and Put. Suspends.
   Result<std::optional<KeyConflict>> Insert(const RowView& row, std::optional<uint32_t> arbiter = std::nullopt);
   // Of the row that the last Insert or Update wrote.
   const std::string& written_key() const { return written_key_; }
@@ -40,13 +42,15 @@ class RowWriter {
 
   // Takes the row's exclusive intent; 40001 if it has changed since the snapshot. Suspends.
   Status LockRow(std::string_view row_key);
-  // Requires: LockRow. Errors: 23502, 23505. Suspends.
+  // Requires: LockRow. Errors: 23502, 23514, 23505. Suspends.
   Status Update(std::string_view row_key, const RowView& old_row, const RowView& new_row);
   Status Delete(std::string_view row_key, const RowView& row);
 
  private:
   txn::Transaction& transaction() const { return *state_.options.transaction; }
   Status CheckNotNull(const RowView& row) const;
+  // What a new row must keep to by itself.
+  Status CheckRow(const RowView& row);
   std::string PrimaryKey(const RowView& row) const;
   // The index entry's key. `unique`: nothing but the columns stands in it, so that it can collide.
   std::string IndexKey(const catalog::Index& index, const RowView& row, std::string_view row_key, bool& unique) const;
@@ -58,6 +62,8 @@ class RowWriter {
 
   const catalog::Table& table_;
   State& state_;
+  std::unique_ptr<CheckConstraints> checks_;  // nullptr: the table has none
+  bool checked_ahead_ = false;
   std::string row_bytes_;
   std::string written_key_;
 };

@@ -155,6 +155,16 @@ void AddTableConstraints(const catalog::Table& table, std::string_view database,
     rows.push_back({Text(database), Text(table.schema), Text(key.name), Text(database), Text(table.schema),
                     Text(table.name), Text(primary ? "PRIMARY KEY" : "UNIQUE"), Text("NO"), Text("NO")});
   }
+  for (const catalog::Check& check : table.checks) {
+    rows.push_back({Text(database), Text(table.schema), Text(check.name), Text(database), Text(table.schema),
+                    Text(table.name), Text("CHECK"), Text("NO"), Text("NO")});
+  }
+}
+
+void AddCheckConstraints(const catalog::Table& table, std::string_view database, Rows& rows) {
+  for (const catalog::Check& check : table.checks) {
+    rows.push_back({Text(database), Text(table.schema), Text(check.name), Text(check.sql), Text(table.name)});
+  }
 }
 
 void AddKeyColumns(const catalog::Table& table, std::string_view database, Rows& rows) {
@@ -234,6 +244,8 @@ class SystemViewOperator final : public Operator {
         AddColumns(*table, database, rows_);
       } else if (view == "information_schema.table_constraints") {
         AddTableConstraints(*table, database, rows_);
+      } else if (view == "information_schema.check_constraints") {
+        AddCheckConstraints(*table, database, rows_);
       } else if (view == "information_schema.key_column_usage") {
         AddKeyColumns(*table, database, rows_);
       } else if (view == "pg_catalog.pg_tables") {

@@ -89,6 +89,13 @@ Error Binder::HiddenRelation(std::string_view relation, int32_t location) const 
       .WithDetail("There is an entry for table " + name + ", but it cannot be referenced from this part of the query.");
 }
 
+const Expr* Binder::NoteUse(const PgQuery__ColumnRef& node, const Expr* column) {
+  if (column_uses_ != nullptr) {
+    column_uses_->push_back({node.location, static_cast<uint32_t>(node.n_fields), column->index});
+  }
+  return column;
+}
+
 Result<const Expr*> Binder::BindColumnRef(Scope& scope, const PgQuery__ColumnRef& node) {
   const NodeList fields(node.fields, node.n_fields);
   if (IsStar(fields.back())) return At(node.location, "0A000", "row expansion via \"*\" is not supported here");
@@ -98,7 +105,7 @@ Result<const Expr*> Binder::BindColumnRef(Scope& scope, const PgQuery__ColumnRef
   }
   if (fields.size() == 1) {
     SISAL_ASSIGN_OR_RETURN(const Expr* found, FindColumn(scope, name, node.location));
-    if (found != nullptr) return found;
+    if (found != nullptr) return NoteUse(node, found);
     for (Scope* at = &scope; at != nullptr; at = at->outer) {
       if (at->clause == Clause::kFunctionInFrom && HasColumn(at->lateral, name)) {
         return NotSupported(node.location, "LATERAL");
@@ -118,7 +125,7 @@ Result<const Expr*> Binder::BindColumnRef(Scope& scope, const PgQuery__ColumnRef
   const std::string_view relation = StringOf(fields[fields.size() - 2]);
   const std::string_view schema = fields.size() == 3 ? StringOf(fields[0]) : std::string_view();
   SISAL_ASSIGN_OR_RETURN(const Expr* found, FindQualifiedColumn(scope, schema, relation, name, node.location));
-  if (found != nullptr) return found;
+  if (found != nullptr) return NoteUse(node, found);
   for (Scope* at = &scope; at != nullptr; at = at->outer) {
     const bool lateral = HasRelation(at->lateral, relation);
     if (lateral && at->clause == Clause::kFunctionInFrom) return NotSupported(node.location, "LATERAL");

@@ -19,6 +19,8 @@ struct TableDraft {
   std::vector<std::optional<bool>> null_allowed;  // of each column, where the text says so
   std::optional<DraftKey> primary_key;
   std::vector<DraftKey> unique_keys;
+  std::vector<const PgQuery__Constraint*> check_nodes;
+  std::vector<catalog::Check> checks;  // in the text's order, named
 };
 
 namespace {
@@ -57,7 +59,31 @@ std::string ObjectName(std::string_view table, std::string_view columns, std::st
   return name + "_" + std::string(label);
 }
 
+// The keys' names, where the text has them, against those of the CHECKs.
+Status CheckKeyNames(const TableDraft& draft) {
+  const auto is_taken = [&](const std::string& name) {
+    return std::any_of(draft.checks.begin(), draft.checks.end(), [&](const auto& check) { return check.name == name; });
+  };
+  std::vector<std::string> names;
+  if (draft.primary_key.has_value()) names.push_back(draft.primary_key->name);
+  for (const DraftKey& key : draft.unique_keys) names.push_back(key.name);
+  for (const std::string& name : names) {
+    if (!is_taken(name)) continue;
+    return Error("42710", "constraint \"" + name + "\" for relation \"" + draft.name + "\" already exists");
+  }
+  return Status();
+}
+
 }  // namespace
+
+std::string Binder::ChooseConstraintName(const catalog::Table& table, std::string_view columns, std::string_view label,
+                                         const std::vector<std::string>& taken) const {
+  for (uint32_t pass = 0;; ++pass) {
+    std::string name = ObjectName(table.name, columns, std::string(label) + (pass == 0 ? "" : std::to_string(pass)));
+    const bool known = std::find(taken.begin(), taken.end(), name) != taken.end();
+    if (!known && !ConstraintExists(table.schema, name)) return name;
+  }
+}
 
 std::string Binder::ChooseName(const std::string& schema, std::string_view table, std::string_view columns,
                                std::string_view label, const std::vector<std::string>& taken) const {
@@ -65,7 +91,8 @@ std::string Binder::ChooseName(const std::string& schema, std::string_view table
     const std::string numbered = std::string(label) + (pass == 0 ? "" : std::to_string(pass));
     std::string name = ObjectName(table, columns, numbered);
     const bool known = std::find(taken.begin(), taken.end(), name) != taken.end();
-    if (!known && !context_.root->RelationExists(schema, name)) return name;
+    if (known || context_.root->RelationExists(schema, name)) continue;
+    if (label == "idx" || !ConstraintExists(schema, name)) return name;
   }
 }
 
@@ -204,7 +231,8 @@ Status Binder::BindConstraint(const PgQuery__Constraint& node, const PgQuery__Co
     case PG_QUERY__CONSTR_TYPE__CONSTR_UNIQUE:
       return AddKey(node, names, draft);
     case PG_QUERY__CONSTR_TYPE__CONSTR_CHECK:
-      return NotSupported(node.location, "CHECK");
+      draft.check_nodes.push_back(&node);  // it may use columns that come later
+      return Status();
     case PG_QUERY__CONSTR_TYPE__CONSTR_FOREIGN:
       return NotSupported(node.location, "FOREIGN KEY");
     case PG_QUERY__CONSTR_TYPE__CONSTR_GENERATED:
@@ -250,6 +278,20 @@ Status Binder::AddKey(const PgQuery__Constraint& node, const std::vector<std::st
   return Status();
 }
 
+Status Binder::BindChecks(TableDraft& draft) {
+  if (draft.check_nodes.empty()) return Status();
+  const auto table = std::make_shared<catalog::Table>(draft.columns);
+  table->schema = draft.schema;
+  table->name = draft.name;
+  std::vector<std::string> taken;
+  for (const PgQuery__Constraint* node : draft.check_nodes) {
+    SISAL_ASSIGN_OR_RETURN(catalog::Check check, BindCheck(*node, table, taken));
+    taken.push_back(check.name);
+    draft.checks.push_back(std::move(check));
+  }
+  return Status();
+}
+
 std::unique_ptr<catalog::Table> Binder::FinishTable(TableDraft draft) {
   const auto column_names = [&](const DraftKey& key) {
     std::string names;
@@ -273,7 +315,11 @@ std::unique_ptr<catalog::Table> Binder::FinishTable(TableDraft draft) {
   auto table = std::make_unique<catalog::Table>(draft.columns);
   table->schema = draft.schema;
   table->name = draft.name;
+  table->checks = draft.checks;
+  std::sort(table->checks.begin(), table->checks.end(),
+            [](const catalog::Check& a, const catalog::Check& b) { return a.name < b.name; });
   std::vector<std::string> taken = {draft.name};
+  for (const catalog::Check& check : draft.checks) taken.push_back(check.name);
   for (const DraftKey& key : unique_keys) taken.push_back(key.name);
   if (draft.primary_key.has_value()) {
     table->primary_key = draft.primary_key->columns;
@@ -318,6 +364,8 @@ Status Binder::BindCreateTable(const PgQuery__CreateStmt& node) {
     if (element->node_case != PG_QUERY__NODE__NODE_CONSTRAINT) continue;
     SISAL_RETURN_IF_ERROR(BindConstraint(*element->constraint, nullptr, draft));
   }
+  SISAL_RETURN_IF_ERROR(BindChecks(draft));
+  SISAL_RETURN_IF_ERROR(CheckKeyNames(draft));
   statement_.create_table.table = FinishTable(std::move(draft));
   statement_.create_table.if_not_exists = node.if_not_exists;
   return Status();

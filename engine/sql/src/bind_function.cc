@@ -74,6 +74,8 @@ std::string_view NoAggregatesIn(Clause clause) {
       return "RETURNING";
     case Clause::kDefault:
       return "DEFAULT expressions";
+    case Clause::kCheck:
+      return "check constraints";
     case Clause::kFilter:
       return "FILTER";
     case Clause::kAggregateArgument:
@@ -93,11 +95,17 @@ Result<const Expr*> Binder::BindFuncCall(Scope& scope, const PgQuery__FuncCall& 
     return At(node.location, "42883", "function public." + name + " does not exist");
   }
   const NodeList arg_nodes(node.args, node.n_args);
+  if (node.over != nullptr && scope.clause == Clause::kCheck) {
+    return At(node.location, "42P20", "window functions are not allowed in check constraints");
+  }
   if (node.over != nullptr) return NotSupported(node.location, "a window function");
   if (node.agg_within_group) return NotSupported(node.location, "WITHIN GROUP");
   if (node.func_variadic) return NotSupported(node.location, "VARIADIC");
   if (std::any_of(arg_nodes.begin(), arg_nodes.end(), IsNamedArgument)) {
     return NotSupported(node.location, "a named argument");
+  }
+  if (scope.clause == Clause::kCheck && !function::FindSetFunctions(name).empty()) {
+    return At(node.location, "0A000", "set-returning functions are not allowed in check constraints");
   }
   if (!function::FindAggregates(name).empty()) return BindAggregate(scope, node, name);
   const bool known = !function::FindFunctions(name).empty();
@@ -251,6 +259,9 @@ Result<const Expr*> Binder::BindValueFunction(const PgQuery__SQLValueFunction& n
 Result<const Expr*> Binder::BindSubLink(Scope& scope, const PgQuery__SubLink& node) {
   if (scope.clause == Clause::kDefault) {
     return At(node.location, "0A000", "cannot use subquery in DEFAULT expression");
+  }
+  if (scope.clause == Clause::kCheck) {
+    return At(node.location, "0A000", "cannot use subquery in check constraint");
   }
   if (node.subselect->node_case != PG_QUERY__NODE__NODE_SELECT_STMT) {
     return NotSupported(node.location, "this kind of sub-select");

@@ -27,28 +27,14 @@ Result<const Expr*> Binder::DefaultOf(const catalog::TablePtr& table, uint32_t c
 
 // The text was checked when the table was made, but it is bound under this statement's settings.
 Result<const Expr*> Binder::BindDefaultText(const std::string& sql, const catalog::Column& column) {
-  const TextPositions* positions = positions_;
-  const bool parameters_allowed = parameters_allowed_;
-  positions_ = nullptr;
-  parameters_allowed_ = false;
-  const auto bind = [&]() -> Result<const Expr*> {
-    SISAL_ASSIGN_OR_RETURN(const ParseTree tree, sql::ParseText("SELECT (" + sql + "\n)"));
-    const Node* statement = tree->n_stmts == 1 ? tree->stmts[0]->stmt : nullptr;
-    if (statement == nullptr || statement->node_case != PG_QUERY__NODE__NODE_SELECT_STMT ||
-        statement->select_stmt->n_target_list != 1) {
-      return Error("XX001", "the stored default of column \"" + column.name + "\" is not an expression");
-    }
+  return BindStoredText(sql, "default of column \"" + column.name + "\"", [&](const Node* node) -> Result<const Expr*> {
     Scope scope;
     Frame frame;
     scope.frame = &frame;
     scope.clause = Clause::kDefault;
-    SISAL_ASSIGN_OR_RETURN(const Expr* expr, BindExpr(scope, statement->select_stmt->target_list[0]->res_target->val));
+    SISAL_ASSIGN_OR_RETURN(const Expr* expr, BindExpr(scope, node));
     return CoerceForColumn(expr, column, -1);
-  };
-  Result<const Expr*> expr = bind();
-  positions_ = positions;
-  parameters_allowed_ = parameters_allowed;
-  return expr;
+  });
 }
 
 Result<std::vector<uint32_t>> Binder::InsertColumns(const catalog::Table& table, NodeList cols) {
@@ -195,6 +181,7 @@ Status Binder::BindInsert(const PgQuery__InsertStmt& node) {
   AddTableLeaf(scope, table, alias, item);
   scope.items.push_back(std::move(item));
   SISAL_RETURN_IF_ERROR(BindReturning(scope, NodeList(node.returning_list, node.n_returning_list), *insert));
+  SISAL_ASSIGN_OR_RETURN(insert->rules, RulesOf(table));
   statement_.plan = insert;
   return Status();
 }

@@ -2,7 +2,7 @@
 //
 // One Binder works on one statement, on the big stack (big_stack.h). Its parts: expressions (bind_expression.cc,
 // bind_function.cc, coerce.cc), queries (bind_from.cc, bind_select.cc, bind_group.cc, bind_set_operation.cc), writes
-// (bind_insert.cc, bind_dml.cc) and the rest (bind_ddl.cc, bind_utility.cc).
+// (bind_insert.cc, bind_dml.cc, bind_constraint.cc) and the rest (bind_ddl.cc, bind_utility.cc).
 #pragma once
 
 #include <functional>
@@ -165,6 +165,7 @@ class Binder {
   const Expr* ThroughFrames(Scope& scope, Scope& found_in, const Expr* expr, int32_t location);
   Error HiddenRelation(std::string_view relation, int32_t location) const;
   const Expr* AddOuter(Frame& frame, const Expr* meaning);
+  const Expr* NoteUse(const PgQuery__ColumnRef& node, const Expr* column);
   Result<std::vector<Target>> ExpandStar(Scope& scope, const PgQuery__ColumnRef& node);
   const Expr* WithPosition(const Expr* expr, int32_t location);
 
@@ -320,12 +321,35 @@ class Binder {
   // The column's DEFAULT (NULL if none), converted. Bound once for each column.
   Result<const Expr*> DefaultOf(const catalog::TablePtr& table, uint32_t column);
   Result<const Expr*> BindDefaultText(const std::string& sql, const catalog::Column& column);
+  // Calls `bind` with the expression that a text of the catalog is: no parameters, no positions.
+  Result<const Expr*> BindStoredText(const std::string& sql, std::string_view what,
+                                     const std::function<Result<const Expr*>(const Node*)>& bind);
   Status CheckDefault(const Node* node, const catalog::Column& column);
+
+  // --- Constraints (bind_constraint.cc) -----------------------------------------------------------------------------
+  struct ColumnUse {
+    int32_t location;
+    uint32_t fields;  // of its name: 1 for "a", 2 for "t.a"
+    uint32_t column;
+  };
+  // A CHECK of `table`; `taken`: what the statement has called others. Errors: as PostgreSQL's.
+  Result<catalog::Check> BindCheck(const PgQuery__Constraint& node, const catalog::TablePtr& table,
+                                   const std::vector<std::string>& taken);
+  Result<const Expr*> BindCheckExpr(const Node* node, const catalog::TablePtr& table);
+  Result<const Expr*> BindCheckText(const catalog::Check& check, const catalog::TablePtr& table);
+  Result<std::string> CheckText(const PgQuery__Constraint& node, const std::vector<ColumnUse>& uses) const;
+  bool ConstraintExists(const std::string& schema, std::string_view name) const;
+  // "table_columns_label", numbered if a constraint has this name already.
+  std::string ChooseConstraintName(const catalog::Table& table, std::string_view columns, std::string_view label,
+                                   const std::vector<std::string>& taken) const;
+  // For a statement that writes new rows; nullptr: the table has no rules.
+  Result<const TableRules*> RulesOf(const catalog::TablePtr& table);
 
   // --- Definitions and the rest -------------------------------------------------------------------------------------
   Status BindCreateTable(const PgQuery__CreateStmt& node);
   Status BindColumnDef(const PgQuery__ColumnDef& node, TableDraft& draft);
   Status BindConstraint(const PgQuery__Constraint& node, const PgQuery__ColumnDef* column, TableDraft& draft);
+  Status BindChecks(TableDraft& draft);
   Status AddKey(const PgQuery__Constraint& node, const std::vector<std::string>& names, TableDraft& draft);
   std::unique_ptr<catalog::Table> FinishTable(TableDraft draft);
   Result<std::string> DefaultText(const PgQuery__ColumnDef& column, const PgQuery__Constraint& constraint) const;
@@ -365,8 +389,9 @@ class Binder {
   std::vector<int32_t> parameter_location_;
   std::vector<const Expr*> untyped_parameters_;  // where the use does not tell the type: $1 IS NULL
   bool parameters_allowed_ = true;
-  uint32_t depth_ = 0;        // levels of expressions and queries around what is being bound
-  uint64_t duplication_ = 1;  // how often the expression that is being bound appears in the result
+  uint32_t depth_ = 0;                             // levels of expressions and queries around what is being bound
+  uint64_t duplication_ = 1;                       // how often the expression that is being bound appears in the result
+  std::vector<ColumnUse>* column_uses_ = nullptr;  // while a CHECK is defined
   std::deque<CommonTable> common_tables_;
   std::map<std::pair<const catalog::Table*, uint32_t>, const Expr*> defaults_;
 };
@@ -381,6 +406,8 @@ bool HasSubplan(const Expr* expr);
 // The same operation on the same operands; positions do not count.
 bool SameExpr(const Expr* a, const Expr* b);
 void AddConjuncts(const Expr* predicate, std::vector<const Expr*>& conjuncts);
+// Of all kinds; those of keys are relations' names too.
+std::vector<std::string> ConstraintNames(const catalog::Table& table);
 // "FOR UPDATE" or what the statement has in its place.
 std::string LockName(const PgQuery__LockingClause& clause);
 // The name that PostgreSQL gives a select list's column without AS.

@@ -99,6 +99,7 @@ enum class Clause : uint8_t {
   kUpdateSet,
   kReturning,
   kDefault,
+  kCheck,
   kFilter,
   kAggregateArgument,
   kFunctionInFrom,

@@ -28,11 +28,15 @@ constexpr SystemViewColumn kColumns[] = {
     {"udt_name", kText},
     {"is_updatable", kText},
 };
-// constraint_type: PRIMARY KEY, UNIQUE.
+// constraint_type: PRIMARY KEY, UNIQUE, CHECK.
 constexpr SystemViewColumn kTableConstraints[] = {
     {"constraint_catalog", kText}, {"constraint_schema", kText}, {"constraint_name", kText},
     {"table_catalog", kText},      {"table_schema", kText},      {"table_name", kText},
     {"constraint_type", kText},    {"is_deferrable", kText},     {"initially_deferred", kText},
+};
+constexpr SystemViewColumn kCheckConstraints[] = {
+    {"constraint_catalog", kText}, {"constraint_schema", kText}, {"constraint_name", kText},
+    {"check_clause", kText},       {"table_name", kText},  // ours: names are unique within a table only
 };
 // A row for each column of each primary key and unique constraint.
 constexpr SystemViewColumn kKeyColumnUsage[] = {
@@ -58,6 +62,7 @@ constexpr SystemView kViews[] = {
     {"information_schema.tables", kTables},
     {"information_schema.columns", kColumns},
     {"information_schema.table_constraints", kTableConstraints},
+    {"information_schema.check_constraints", kCheckConstraints},
     {"information_schema.key_column_usage", kKeyColumnUsage},
     {"pg_catalog.pg_tables", kPgTables},
     {"pg_catalog.pg_indexes", kPgIndexes},

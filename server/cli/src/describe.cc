@@ -101,6 +101,20 @@ bool PrintIndexes(Shell& shell, const TableName& table) {
   return true;
 }
 
+bool PrintChecks(Shell& shell, const TableName& table) {
+  const std::optional<Rows> checks = Fetch(
+      shell,
+      "SELECT constraint_name, check_clause FROM information_schema.check_constraints WHERE constraint_schema = " +
+          Literal(table.schema) + " AND table_name = " + Literal(table.name) + " ORDER BY constraint_name");
+  if (!checks.has_value() || checks->empty()) return checks.has_value();
+  std::string text = "Check constraints:\n";
+  for (const std::vector<Cell>& check : *checks) {
+    text += "    \"" + check[0].text + "\" CHECK (" + check[1].text + ")\n";
+  }
+  shell.PrintText(text);
+  return true;
+}
+
 Verdict PrintTableDescription(Shell& shell, const TableName& table) {
   const std::optional<Rows> columns =
       Fetch(shell,
@@ -123,7 +137,7 @@ Verdict PrintTableDescription(Shell& shell, const TableName& table) {
                    Titled(shell, kind + " \"" + table.schema + "." + table.name + "\"", /*row_count=*/false));
   if (!aligned) return Verdict::kGoOn;
   if (text.ends_with("\n\n")) text.pop_back();  // the indexes belong to the table
-  if (!PrintIndexes(shell, table)) return Verdict::kFailed;
+  if (!PrintIndexes(shell, table) || !PrintChecks(shell, table)) return Verdict::kFailed;
   text.append("\n");
   return Verdict::kGoOn;
 }

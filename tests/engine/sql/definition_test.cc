@@ -56,6 +56,25 @@ TEST_F(DefinitionTest, KeepsDefaultsAsText) {
   EXPECT_TRUE(columns[2].not_null);
 }
 
+TEST_F(DefinitionTest, NamesAndKeepsChecks) {
+  const auto checks = [&](std::string_view sql) {
+    std::string text;
+    const StatementPtr statement = Made(sql);
+    for (const catalog::Check& check : statement->create_table.table->checks) {
+      text += (text.empty() ? "" : "; ") + check.name + ": " + check.sql;
+    }
+    return text;
+  };
+  EXPECT_EQ(checks("CREATE TABLE t (a int CHECK (a > 0), b int CHECK (b > a), CHECK ((a) < 100), CHECK (1 = 1), "
+                   "CONSTRAINT zz CHECK (a <> 7) NO INHERIT, CHECK (a > 9) NOT VALID)"),
+            "t_a_check: a > 0; t_a_check1: (a) < 100; t_a_check2: a > 9; t_check: b > a; t_check1: 1 = 1; zz: a <> 7");
+  EXPECT_EQ(checks("CREATE TABLE t (a int, CONSTRAINT t_a_check CHECK (t . a > 0), CHECK (public.t.a < 5))"),
+            "t_a_check: a > 0; t_a_check1: a < 5");
+  Define("CREATE TABLE u (a int CONSTRAINT v_a_check CHECK (a > 0), b int CONSTRAINT v_pkey CHECK (b > 0))");
+  EXPECT_EQ(checks("CREATE TABLE v (a int CHECK (a > 0))"), "v_a_check1: a > 0");
+  EXPECT_EQ(Keys("CREATE TABLE v (a int PRIMARY KEY)"), "v_pkey1");
+}
+
 TEST_F(DefinitionTest, RefusesAsPostgres) {
   Define("CREATE TABLE t (a int PRIMARY KEY, b int UNIQUE)");
   const std::pair<const char*, const char*> cases[] = {
@@ -75,7 +94,24 @@ TEST_F(DefinitionTest, RefusesAsPostgres) {
       {"CREATE TABLE d (ctid int)", "42701@0 column name \"ctid\" conflicts with a system column name"},
       {"CREATE TABLE d (a nope)", "42704@19 type \"nope\" does not exist"},
       {"CREATE TABLE d (a serial)", "0A000@19 the type serial is not supported"},
-      {"CREATE TABLE d (a int CHECK (a > 0))", "0A000@23 CHECK is not supported"},
+      {"CREATE TABLE d (a int, CHECK (sum(a) > 1))",
+       "42803@31 aggregate functions are not allowed in check constraints"},
+      {"CREATE TABLE d (a int, CHECK (a > (SELECT 1)))", "0A000@35 cannot use subquery in check constraint"},
+      {"CREATE TABLE d (a int, CHECK (row_number() OVER () > 1))",
+       "42P20@31 window functions are not allowed in check constraints"},
+      {"CREATE TABLE d (a int, CHECK (generate_series(1, a) > 1))",
+       "0A000@31 set-returning functions are not allowed in check constraints"},
+      {"CREATE TABLE d (a int, CHECK (a))", "42804@31 argument of CHECK must be type boolean, not type integer"},
+      {"CREATE TABLE d (a int CHECK ('x'))", "22P02@30 invalid input syntax for type boolean: \"x\""},
+      {"CREATE TABLE d (a int, CHECK (b > 1))", "42703@31 column \"b\" does not exist"},
+      {"CREATE TABLE d (a int, CHECK (t.b > 1))", "42P01@31 missing FROM-clause entry for table \"t\""},
+      {"CREATE TABLE d (a int CHECK (a > $1))", "42P02@34 there is no parameter $1"},
+      {"CREATE TABLE d (a int, CONSTRAINT x CHECK (a > 0), CONSTRAINT x CHECK (a > 1))",
+       "42710@0 check constraint \"x\" already exists"},
+      {"CREATE TABLE d (a int, CHECK (a > 1), CONSTRAINT d_a_check CHECK (a > 0))",
+       "42710@0 check constraint \"d_a_check\" already exists"},
+      {"CREATE TABLE d (a int CONSTRAINT x PRIMARY KEY, CONSTRAINT x CHECK (a > 0))",
+       "42710@0 constraint \"x\" for relation \"d\" already exists"},
       {"CREATE TABLE d (a int REFERENCES t)", "0A000@23 FOREIGN KEY is not supported"},
       {"CREATE TEMP TABLE d (a int)", "0A000@19 a temporary table is not supported"},
       {"CREATE TABLE nope.d (a int)", "3F000@14 schema \"nope\" does not exist"},

@@ -75,6 +75,17 @@ struct RowLock {
   RowLockWait wait = RowLockWait::kWait;
 };
 
+struct CheckRule {
+  const catalog::Check* check;  // of the table
+  const Expr* condition;        // over a row of the table; false: refused
+};
+
+// What the rows of a table must keep to, besides NOT NULL and unique keys.
+struct TableRules {
+  catalog::TablePtr table;
+  std::vector<CheckRule> checks;
+};
+
 struct Plan {
   PlanKind kind;
   std::vector<const Plan*> inputs;
@@ -125,6 +136,7 @@ struct Plan {
   std::vector<Assignment> conflict_update;
   bool conflict_do_update = false;
   const Expr* conflict_where = nullptr;
+  const TableRules* rules = nullptr;  // of a plan that writes; nullptr: none
 };
 
 }  // namespace sisal::sql

@@ -93,6 +93,7 @@ struct Statement {
 
   ExprPool exprs;  // owns what the plan refers to
   std::deque<Plan> plans;
+  std::deque<TableRules> rules;
 };
 using StatementPtr = std::shared_ptr<const Statement>;
 
