@@ -69,6 +69,8 @@ class ChangesImpl final : public Changes {
   bool Touches(ObjectId id) const override { return delta_.tables.contains(id) || delta_.sequences.contains(id); }
   std::unique_ptr<Changes> Clone() const override { return std::make_unique<ChangesImpl>(*this); }
 
+  void Rebase(const RootPtr& base) override { root_ = static_cast<const RootImpl&>(*base).With(delta_); }
+
   // nullptr: the object is dropped.
   void Set(ObjectId id, TablePtr table);
   void SetSequence(ObjectId id, SequencePtr sequence);

@@ -109,6 +109,7 @@ catalog::RootPtr EngineSession::Root() const {
 void EngineSession::PinRoot() {
   if (open_ == nullptr || open_->txn == nullptr || !open_->txn->has_snapshot()) return;
   open_->root = engine_.catalog->RootAt(open_->txn->snapshot());
+  if (open_->changes != nullptr) open_->changes->Rebase(open_->root);
 }
 
 void EngineSession::Interrupt(const CallOptions& options) {
@@ -203,6 +204,12 @@ Result<std::unique_ptr<ResultSet>> EngineSession::Execute(PreparedPtr prepared, 
       break;
     default:
       return ExecuteControl(std::move(prepared), bounded);
+  }
+  // A statement with a snapshot of its own sees definitions that its plan does not know yet.
+  if (open_ != nullptr && open_->txn->options().isolation == txn::Isolation::kReadCommitted &&
+      open_->txn->has_snapshot() &&
+      (open_->changes != nullptr || Root()->version() != engine_.catalog->newest_version())) {
+    SISAL_RETURN_IF_ERROR(PrepareSnapshot());
   }
   // The plan may be older than the root that this statement runs under.
   auto plan = std::static_pointer_cast<const CachedPlan>(prepared);

@@ -36,13 +36,14 @@ struct OpenTransaction {
   };
 
   std::unique_ptr<txn::Transaction> txn;  // nullptr: failed, and all of it was given back
-  txn::TransactionOptions options;  // read_only may come later than the txn's: it needs no other snapshot
+  txn::TransactionOptions options;        // read_only may come later than the txn's: it needs no other snapshot
   OnError on_error = OnError::kAbortTransaction;
   bool failed = false;
   bool answered = false;                      // a statement has ended in it: its snapshot may no longer move
   catalog::RootPtr root;                      // of its snapshot; nullptr before
   std::unique_ptr<catalog::Changes> changes;  // nullptr: no DDL yet
   std::vector<SavepointState> savepoints;
+  std::vector<ObjectId> whole_tables;  // locked against everybody, under a snapshot that has all of their rows
   int64_t start_micros = 0;
 };
 
@@ -94,8 +95,10 @@ class EngineSession final : public Session {
   Result<std::unique_ptr<ResultSet>> ExecuteControl(PreparedPtr prepared, const CallOptions& options);
   Status ControlTransaction(const sql::Statement& statement, const CallOptions& options, FinishedResult& result);
   // DDL in the open transaction, or in one of its own. Suspends.
-  Status RunInTransaction(const sql::Statement& statement, const CallOptions& options, FinishedResult& result);
-  Status RunUtility(const sql::Statement& statement, const CallOptions& options, std::vector<Notice>& notices);
+  Status RunInTransaction(CachedPlanPtr plan, const CallOptions& options, FinishedResult& result);
+  // Once, and again under a newer snapshot while other DDL comes in between.
+  Status RunRepeatedly(CachedPlanPtr plan, const CallOptions& options, std::vector<Notice>& notices);
+  Status RunUtility(const sql::StatementPtr& statement, const CallOptions& options, std::vector<Notice>& notices);
   Status EndBySql(const sql::Statement& statement, const CallOptions& options, FinishedResult& result);
   Status SetTransaction(const sql::TransactionStatement& modes);
   Status RollbackToSavepoint(const std::string& name);
@@ -106,10 +109,13 @@ class EngineSession final : public Session {
   Status CreateIndex(const sql::Statement& statement, const CallOptions& options, std::vector<Notice>& notices);
   Status Drop(const sql::Statement& statement, std::vector<Notice>& notices);
   Status Truncate(const sql::Statement& statement, const CallOptions& options);
+  Status AlterTable(const sql::StatementPtr& statement, const CallOptions& options, std::vector<Notice>& notices);
   Status DeleteAllRows(const catalog::Table& table, const CallOptions& options);
   exec::ExecutionOptions MakeExecutionOptions(const CallOptions& options);
   // Exclusive lock on a table, then a snapshot that has all its rows: nobody writes to it any more. Suspends.
   Status LockWhole(const catalog::Table& table, std::string_view command);
+  // Exclusive lock on a table of which no row is looked at, and a snapshot if there is none. Suspends.
+  Status LockDefinition(const catalog::Table& table);
   catalog::Changes& Changes();
   void EndTransaction(bool committed);
 

@@ -45,7 +45,7 @@ Result<std::unique_ptr<ResultSet>> EngineSession::ExecuteControl(PreparedPtr pre
       }
       break;
     default:
-      status = RunInTransaction(statement, options, *result);
+      status = RunInTransaction(std::static_pointer_cast<const CachedPlan>(prepared), options, *result);
   }
   if (!status.ok()) {
     // COMMIT and ROLLBACK have ended the transaction whatever they returned; a begin that failed began nothing.
@@ -133,6 +133,7 @@ Status EngineSession::RollbackToSavepoint(const std::string& name) {
   const OpenTransaction::SavepointState& savepoint = savepoints.back();
   open_->txn->RollbackTo(savepoint.mark);
   open_->changes = savepoint.changes == nullptr ? nullptr : savepoint.changes->Clone();
+  if (open_->changes != nullptr && open_->root != nullptr) open_->changes->Rebase(open_->root);
   open_->options.read_only = savepoint.read_only;
   open_->failed = false;
   return Status();

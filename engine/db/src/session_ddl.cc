@@ -1,4 +1,6 @@
 // CREATE, DROP and TRUNCATE: in the open transaction, or in one of their own.
+#include <algorithm>
+
 #include "result.h"
 #include "session.h"
 
@@ -6,8 +8,7 @@ namespace sisal::db {
 
 using Kind = sql::StatementKind;
 
-Status EngineSession::RunInTransaction(const sql::Statement& statement, const CallOptions& options,
-                                       FinishedResult& result) {
+Status EngineSession::RunInTransaction(CachedPlanPtr plan, const CallOptions& options, FinishedResult& result) {
   const bool single_use = open_ == nullptr;
   if (single_use) {
     BeginSingleUse(settings_.default_read_only());
@@ -15,11 +16,11 @@ Status EngineSession::RunInTransaction(const sql::Statement& statement, const Ca
   }
   if (open_->options.read_only) {
     if (single_use) Rollback();
-    return Error("25006", "cannot execute " + statement.command + " in a read-only transaction");
+    return Error("25006", "cannot execute " + plan->statement().command + " in a read-only transaction");
   }
   const txn::Mark mark = open_->txn->SetMark();
   std::unique_ptr<catalog::Changes> changes_before = open_->changes == nullptr ? nullptr : open_->changes->Clone();
-  Status status = RunUtility(statement, options, result.notices_list);
+  Status status = RunRepeatedly(std::move(plan), options, result.notices_list);
   if (single_use) {
     if (!status.ok()) {
       Rollback();
@@ -31,13 +32,33 @@ Status EngineSession::RunInTransaction(const sql::Statement& statement, const Ca
   if (!status.ok() && open_->on_error == OnError::kRollbackStatement) {
     open_->txn->RollbackTo(mark);
     open_->changes = std::move(changes_before);
+    if (open_->changes != nullptr && open_->root != nullptr) open_->changes->Rebase(open_->root);
   }
-  open_->answered = true;
   return status;
 }
 
-Status EngineSession::RunUtility(const sql::Statement& statement, const CallOptions& options,
+// Nothing that was read under the snapshot has left while no statement but DDL has ended, so it may move.
+Status EngineSession::RunRepeatedly(CachedPlanPtr plan, const CallOptions& options, std::vector<Notice>& notices) {
+  const txn::Mark mark = open_->txn->SetMark();
+  const std::unique_ptr<catalog::Changes> before = open_->changes == nullptr ? nullptr : open_->changes->Clone();
+  constexpr int kAttemptsMax = 100;
+  for (int attempt = 1;; ++attempt) {
+    notices.clear();
+    Status status = RunUtility(plan->statement_ptr(), options, notices);
+    const bool moves = !open_->answered || open_->txn->options().isolation == txn::Isolation::kReadCommitted;
+    if (status.ok() || status.sqlstate() != "40001" || !moves || attempt == kAttemptsMax) return status;
+    open_->txn->RollbackTo(mark);
+    open_->changes = before == nullptr ? nullptr : before->Clone();
+    SISAL_RETURN_IF_ERROR(open_->txn->TakeSnapshot());
+    PinRoot();
+    bool cached;
+    SISAL_ASSIGN_OR_RETURN(plan, FindPlan(plan->sql(), plan->id(), cached));
+  }
+}
+
+Status EngineSession::RunUtility(const sql::StatementPtr& statement_ptr, const CallOptions& options,
                                  std::vector<Notice>& notices) {
+  const sql::Statement& statement = *statement_ptr;
   switch (statement.kind) {
     case Kind::kCreateTable:
       return CreateTable(statement, notices);
@@ -48,6 +69,8 @@ Status EngineSession::RunUtility(const sql::Statement& statement, const CallOpti
       return Drop(statement, notices);
     case Kind::kTruncate:
       return Truncate(statement, options);
+    case Kind::kAlterTable:
+      return AlterTable(statement_ptr, options, notices);
     default:
       return Error("0A000", statement.command + " is not supported");
   }
@@ -77,8 +100,11 @@ Status EngineSession::CreateTable(const sql::Statement& statement, std::vector<N
 }
 
 Status EngineSession::LockWhole(const catalog::Table& table, std::string_view command) {
-  const bool own = open_->changes != nullptr && engine_.catalog->Newest()->FindTable(table.id) == nullptr;
-  if (open_->txn->has_snapshot() && !own && open_->answered) {
+  const auto& whole = open_->whole_tables;
+  const bool own = (open_->changes != nullptr && engine_.catalog->Newest()->FindTable(table.id) == nullptr) ||
+                   std::find(whole.begin(), whole.end(), table.id) != whole.end();
+  const bool moves = !open_->answered || open_->txn->options().isolation == txn::Isolation::kReadCommitted;
+  if (open_->txn->has_snapshot() && !own && !moves) {
     return Error("0A000",
                  std::string(command) +
                      " of a table that others may have written since the transaction's snapshot is not supported")
@@ -91,6 +117,17 @@ Status EngineSession::LockWhole(const catalog::Table& table, std::string_view co
   SISAL_RETURN_IF_ERROR(engine_.store->WaitApplied({}));
   SISAL_RETURN_IF_ERROR(open_->txn->TakeSnapshot());
   PinRoot();
+  open_->whole_tables.push_back(table.id);
+  return Status();
+}
+
+Status EngineSession::LockDefinition(const catalog::Table& table) {
+  SISAL_RETURN_IF_ERROR(engine_.catalog->LockTable(*open_->txn, table, txn::LockMode::kExclusive));
+  if (open_->txn->has_snapshot()) return Status();
+  SISAL_RETURN_IF_ERROR(engine_.store->WaitApplied({}));
+  SISAL_RETURN_IF_ERROR(open_->txn->TakeSnapshot());
+  PinRoot();
+  open_->whole_tables.push_back(table.id);
   return Status();
 }
 

@@ -124,14 +124,10 @@ Status BuildIndex(const ExecutionOptions& options, const catalog::Table& table, 
     for (uint32_t row = 0; row < count; ++row) {
       bool unique;
       const std::string key = MakeIndexKey(index, columns, row, batch.keys[row], unique);
-      SISAL_RETURN_IF_ERROR(
-          transaction.Lock(index.tree, key, txn::LockMode::kExclusive, txn::LockWait::kWait, txn::Conflict::kIgnore));
-      SISAL_ASSIGN_OR_RETURN(const auto taken, transaction.GetNewest(index.tree, key, arena));
+      // Nobody else knows the tree, so it holds our own entries alone and needs no intents.
+      SISAL_ASSIGN_OR_RETURN(const auto taken, transaction.Get(index.tree, key, arena));
       if (taken.has_value()) {
-        return Error("23505", "could not create unique index \"" + index.name + "\"")
-            .WithDetail("A key is there more than once.")
-            .WithTable(table.schema, table.name)
-            .WithConstraint(index.name);
+        return DuplicatedKey(table, static_cast<uint32_t>(&index - table.indexes.data()) + 1, {columns, row});
       }
       SISAL_RETURN_IF_ERROR(transaction.Put(index.tree, key, batch.keys[row]));
     }

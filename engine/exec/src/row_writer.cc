@@ -22,13 +22,21 @@ std::string DescribeValue(const type::Vector& column, uint32_t row) {
   return text;
 }
 
-std::string RowNumberKey(uint64_t number) {
+}  // namespace
+
+std::string MakeRowNumberKey(uint64_t number) {
   std::string key(8, '\0');
   for (int i = 0; i < 8; ++i) key[i] = static_cast<char>(number >> (56 - 8 * i));
   return key;
 }
 
-}  // namespace
+std::string MakePrimaryKey(const catalog::Table& table, const RowView& row) {
+  std::string key;
+  for (uint32_t column : table.primary_key) {
+    type::AppendKey(table.columns[column].type, row.columns[column], row.row, type::SortOrder::kAscending, false, key);
+  }
+  return key;
+}
 
 std::string MakeIndexKey(const catalog::Index& index, std::span<const type::Vector> columns, uint32_t row,
                          std::string_view row_key, bool& unique) {
@@ -76,14 +84,6 @@ Status RowWriter::CheckNotNull(const RowView& row) const {
   return Status();
 }
 
-std::string RowWriter::PrimaryKey(const RowView& row) const {
-  std::string key;
-  for (uint32_t column : table_.primary_key) {
-    type::AppendKey(table_.columns[column].type, row.columns[column], row.row, type::SortOrder::kAscending, false, key);
-  }
-  return key;
-}
-
 std::string RowWriter::IndexKey(const catalog::Index& index, const RowView& row, std::string_view row_key,
                                 bool& unique) const {
   return MakeIndexKey(index, row.columns, row.row, row_key, unique);
@@ -109,7 +109,7 @@ Result<std::optional<KeyConflict>> RowWriter::Insert(const RowView& row, std::op
   SISAL_RETURN_IF_ERROR(CheckRow(row));
   const bool hidden_key = table_.primary_key.empty();
   const std::string row_key =
-      hidden_key ? RowNumberKey(state_.options.store->NextRowNumber(table_.tree)) : PrimaryKey(row);
+      hidden_key ? MakeRowNumberKey(state_.options.store->NextRowNumber(table_.tree)) : PrimaryKey(row);
   std::optional<KeyConflict> conflict;
   const auto meets = [&](uint32_t key, std::string other) {
     if (!conflict.has_value() || key == arbiter) conflict = KeyConflict{key, std::move(other)};
@@ -143,7 +143,7 @@ Result<std::optional<KeyConflict>> RowWriter::Insert(const RowView& row, std::op
 Error RowWriter::ConflictError(const KeyConflict& conflict, const RowView& row) const {
   const std::string& name = conflict.key == 0 ? table_.primary_key_name : table_.indexes[conflict.key - 1].name;
   return Error("23505", "duplicate key value violates unique constraint \"" + name + "\"")
-      .WithDetail("Key " + DescribeKey(conflict.key, row) + " already exists.")
+      .WithDetail("Key " + DescribeKey(table_, conflict.key, row) + " already exists.")
       .WithTable(table_.schema, table_.name)
       .WithConstraint(name);
 }
@@ -197,19 +197,27 @@ Status RowWriter::Delete(std::string_view row_key, const RowView& row) {
   return transaction().Delete(table_.tree, row_key);
 }
 
-std::string RowWriter::DescribeKey(uint32_t key, const RowView& row) const {
-  std::vector<uint32_t> columns = table_.primary_key;
+std::string DescribeKey(const catalog::Table& table, uint32_t key, const RowView& row) {
+  std::vector<uint32_t> columns = table.primary_key;
   if (key > 0) {
     columns.clear();
-    for (const catalog::IndexColumn& c : table_.indexes[key - 1].columns) columns.push_back(c.column);
+    for (const catalog::IndexColumn& c : table.indexes[key - 1].columns) columns.push_back(c.column);
   }
   std::string names, values;
   for (uint32_t column : columns) {
-    names += (names.empty() ? "" : ", ") + table_.columns[column].name;
+    names += (names.empty() ? "" : ", ") + table.columns[column].name;
     if (column != columns.front()) values += ", ";
     values += DescribeValue(row.columns[column], row.row);
   }
   return "(" + names + ")=(" + values + ")";
+}
+
+Error DuplicatedKey(const catalog::Table& table, uint32_t key, const RowView& row) {
+  const std::string& name = key == 0 ? table.primary_key_name : table.indexes[key - 1].name;
+  return Error("23505", "could not create unique index \"" + name + "\"")
+      .WithDetail("Key " + DescribeKey(table, key, row) + " is duplicated.")
+      .WithTable(table.schema, table.name)
+      .WithConstraint(name);
 }
 
 std::string RowWriter::DescribeRow(const RowView& row) const {

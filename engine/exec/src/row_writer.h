@@ -14,6 +14,10 @@
 
 namespace sisal::exec {
 
+// The row's key by its primary key's columns; the key of a row without one.
+std::string MakePrimaryKey(const catalog::Table& table, const RowView& row);
+std::string MakeRowNumberKey(uint64_t number);
+
 // The unique key that a new row meets: 0 the primary key, i + 1 table.indexes[i]; and the row that holds it.
 struct KeyConflict {
   uint32_t key;
@@ -51,13 +55,12 @@ class RowWriter {
   Status CheckNotNull(const RowView& row) const;
   // What a new row must keep to by itself.
   Status CheckRow(const RowView& row);
-  std::string PrimaryKey(const RowView& row) const;
+  std::string PrimaryKey(const RowView& row) const { return MakePrimaryKey(table_, row); }
   // The index entry's key. `unique`: nothing but the columns stands in it, so that it can collide.
   std::string IndexKey(const catalog::Index& index, const RowView& row, std::string_view row_key, bool& unique) const;
   Result<std::optional<std::string>> Occupant(TreeId tree, const std::string& key);
   Status Vacate(const catalog::Index& index, const std::string& key, bool unique);
   Status PutRow(std::string_view row_key, const RowView& row);
-  std::string DescribeKey(uint32_t key, const RowView& row) const;
   std::string DescribeRow(const RowView& row) const;
 
   const catalog::Table& table_;
@@ -67,6 +70,12 @@ class RowWriter {
   std::string row_bytes_;
   std::string written_key_;
 };
+
+// "(a, b)=(1, 2)" of a key: 0 the primary key, i + 1 table.indexes[i].
+std::string DescribeKey(const catalog::Table& table, uint32_t key, const RowView& row);
+
+// 23505 of a unique key that is made over rows that are there, "could not create unique index".
+Error DuplicatedKey(const catalog::Table& table, uint32_t key, const RowView& row);
 
 // Key of one row in one index, for BuildIndex; see RowWriter::IndexKey.
 std::string MakeIndexKey(const catalog::Index& index, std::span<const type::Vector> columns, uint32_t row,

@@ -1,7 +1,5 @@
 // CHECK constraints: where they are defined, and in each statement that writes their table. What stands in the catalog
 // is SQL text.
-#include <pg_query.h>
-
 #include <algorithm>
 
 #include "binder.h"
@@ -9,23 +7,6 @@
 namespace sisal::sql {
 
 namespace {
-
-struct ScanDeleter {
-  void operator()(PgQuery__ScanResult* result) const { pg_query__scan_result__free_unpacked(result, nullptr); }
-};
-using Tokens = std::unique_ptr<PgQuery__ScanResult, ScanDeleter>;
-
-// nullptr: the text could not be scanned, which no text does that has been parsed.
-Tokens Scan(const std::string& text) {
-  PgQueryScanResult scanned = pg_query_scan(text.c_str());
-  Tokens tokens;
-  if (scanned.error == nullptr) {
-    tokens.reset(
-        pg_query__scan_result__unpack(nullptr, scanned.pbuf.len, reinterpret_cast<const uint8_t*>(scanned.pbuf.data)));
-  }
-  pg_query_free_scan_result(scanned);
-  return tokens;
-}
 
 bool IsComment(const PgQuery__ScanToken& token) {
   return token.token == PG_QUERY__TOKEN__SQL_COMMENT || token.token == PG_QUERY__TOKEN__C_COMMENT;
@@ -102,7 +83,7 @@ Result<const Expr*> Binder::BindCheckText(const catalog::Check& check, const cat
 // The text between the parentheses of a CHECK, its columns without their table's name: that may change.
 Result<std::string> Binder::CheckText(const PgQuery__Constraint& node, const std::vector<ColumnUse>& uses) const {
   const std::string rest(sql_.substr(static_cast<size_t>(node.location)));
-  const Tokens scanned = Scan(rest);
+  const Tokens scanned = ScanText(rest);
   if (scanned == nullptr) return Error("XX000", "the text of a CHECK constraint could not be scanned");
   const std::span<PgQuery__ScanToken*> tokens(scanned->tokens, scanned->n_tokens);
   size_t at = 0;

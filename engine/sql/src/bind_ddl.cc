@@ -1,35 +1,22 @@
 // CREATE TABLE.
-#include <pg_query.h>
-
 #include <algorithm>
 
 #include "binder.h"
+#include "table_draft.h"
 
 namespace sisal::sql {
 
-struct DraftKey {
-  std::string name;  // empty: to be chosen
-  std::vector<uint32_t> columns;
-};
-
-struct TableDraft {
-  std::string schema;
-  std::string name;
-  std::vector<catalog::Column> columns;
-  std::vector<std::optional<bool>> null_allowed;  // of each column, where the text says so
-  std::optional<DraftKey> primary_key;
-  std::vector<DraftKey> unique_keys;
-  std::vector<const PgQuery__Constraint*> check_nodes;
-  std::vector<catalog::Check> checks;  // in the text's order, named
-};
-
-namespace {
-
 std::optional<uint32_t> FindDraftColumn(const TableDraft& draft, std::string_view name) {
   for (uint32_t i = 0; i < draft.columns.size(); ++i) {
-    if (draft.columns[i].name == name) return i;
+    if (draft.columns[i].name == name && !draft.columns[i].dropped) return i;
   }
   return std::nullopt;
+}
+
+std::string JoinedColumnNames(const std::vector<catalog::Column>& columns, const std::vector<uint32_t>& key) {
+  std::string names;
+  for (const uint32_t column : key) names += (names.empty() ? "" : "_") + columns[column].name;
+  return names;
 }
 
 bool IsSystemColumn(std::string_view name) {
@@ -38,6 +25,17 @@ bool IsSystemColumn(std::string_view name) {
   }
   return false;
 }
+
+catalog::Index MakeUniqueConstraint(std::string name, const std::vector<uint32_t>& columns) {
+  catalog::Index index;
+  index.name = std::move(name);
+  index.unique = true;
+  index.is_constraint = true;
+  for (const uint32_t column : columns) index.columns.push_back({column, type::SortOrder::kAscending, false});
+  return index;
+}
+
+namespace {
 
 // The longest prefix of at most `size_bytes` that does not cut a character.
 std::string_view ClipUtf8(std::string_view text, size_t size_bytes) {
@@ -122,16 +120,7 @@ Result<std::string> Binder::DefaultText(const PgQuery__ColumnDef& column, const 
     limit = std::min(limit, column.coll_clause->location);
   }
   const std::string rest(sql_.substr(static_cast<size_t>(constraint.location)));
-  PgQueryScanResult scanned = pg_query_scan(rest.c_str());
-  struct ScanDeleter {
-    void operator()(PgQuery__ScanResult* result) const { pg_query__scan_result__free_unpacked(result, nullptr); }
-  };
-  std::unique_ptr<PgQuery__ScanResult, ScanDeleter> tokens;
-  if (scanned.error == nullptr) {
-    tokens.reset(
-        pg_query__scan_result__unpack(nullptr, scanned.pbuf.len, reinterpret_cast<const uint8_t*>(scanned.pbuf.data)));
-  }
-  pg_query_free_scan_result(scanned);
+  const Tokens tokens = ScanText(rest);
   if (tokens == nullptr) return Error("XX000", "the text of a DEFAULT expression could not be scanned");
   size_t at = 0;
   while (at < tokens->n_tokens && tokens->tokens[at]->token != PG_QUERY__TOKEN__DEFAULT) ++at;
@@ -293,11 +282,6 @@ Status Binder::BindChecks(TableDraft& draft) {
 }
 
 std::unique_ptr<catalog::Table> Binder::FinishTable(TableDraft draft) {
-  const auto column_names = [&](const DraftKey& key) {
-    std::string names;
-    for (const uint32_t column : key.columns) names += (names.empty() ? "" : "_") + draft.columns[column].name;
-    return names;
-  };
   // A key that repeats another one is the same key.
   std::vector<DraftKey> unique_keys;
   for (DraftKey& key : draft.unique_keys) {
@@ -330,13 +314,12 @@ std::unique_ptr<catalog::Table> Binder::FinishTable(TableDraft draft) {
     taken.push_back(table->primary_key_name);
   }
   for (const DraftKey& key : unique_keys) {
-    catalog::Index index;
-    index.name = key.name.empty() ? ChooseName(draft.schema, draft.name, column_names(key), "key", taken) : key.name;
-    taken.push_back(index.name);
-    index.unique = true;
-    index.is_constraint = true;
-    for (const uint32_t column : key.columns) index.columns.push_back({column, type::SortOrder::kAscending, false});
-    table->indexes.push_back(std::move(index));
+    std::string name = key.name;
+    if (name.empty()) {
+      name = ChooseName(draft.schema, draft.name, JoinedColumnNames(draft.columns, key.columns), "key", taken);
+    }
+    taken.push_back(name);
+    table->indexes.push_back(MakeUniqueConstraint(std::move(name), key.columns));
   }
   return table;
 }

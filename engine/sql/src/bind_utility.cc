@@ -14,7 +14,7 @@ void Binder::UtilityCommand(StatementKind kind, std::string_view command) {
   statement_.depends_on_catalog = false;
   statement_.read_only = kind != StatementKind::kCreateTable && kind != StatementKind::kDropTable &&
                          kind != StatementKind::kCreateIndex && kind != StatementKind::kDropIndex &&
-                         kind != StatementKind::kTruncate;
+                         kind != StatementKind::kTruncate && kind != StatementKind::kAlterTable;
 }
 
 Status Binder::BindSelectStatement(const PgQuery__SelectStmt& node) {
@@ -233,6 +233,10 @@ Status Binder::BindStatement(const Node& node) {
       return BindCreateIndex(*node.index_stmt);
     case PG_QUERY__NODE__NODE_DROP_STMT:
       return BindDrop(*node.drop_stmt);
+    case PG_QUERY__NODE__NODE_ALTER_TABLE_STMT:
+      return BindAlterTable(*node.alter_table_stmt);
+    case PG_QUERY__NODE__NODE_RENAME_STMT:
+      return BindRename(*node.rename_stmt);
     case PG_QUERY__NODE__NODE_TRUNCATE_STMT:
       return BindTruncate(*node.truncate_stmt);
     case PG_QUERY__NODE__NODE_TRANSACTION_STMT:
@@ -253,9 +257,10 @@ std::string_view Binder::StatementName(const Node& node) {
   switch (node.node_case) {
     case PG_QUERY__NODE__NODE_MERGE_STMT:
       return "MERGE";
-    case PG_QUERY__NODE__NODE_ALTER_TABLE_STMT:
-    case PG_QUERY__NODE__NODE_RENAME_STMT:
-      return "ALTER";
+    case PG_QUERY__NODE__NODE_ALTER_OBJECT_SCHEMA_STMT:
+      return "SET SCHEMA";
+    case PG_QUERY__NODE__NODE_ALTER_OWNER_STMT:
+      return "OWNER TO";
     case PG_QUERY__NODE__NODE_VIEW_STMT:
       return "CREATE VIEW";
     case PG_QUERY__NODE__NODE_CREATE_TABLE_AS_STMT:

@@ -25,7 +25,8 @@ using function::CastContext;
 using type::SqlType;
 using type::TypeId;
 
-struct TableDraft;  // bind_ddl.cc
+struct AlterDraft;  // bind_alter.cc
+struct TableDraft;  // table_draft.h
 
 // A query level, planned: what it gives.
 struct BoundQuery {
@@ -370,6 +371,37 @@ class Binder {
   Status BindDropTable(const PgQuery__DropStmt& node);
   Status BindDropIndex(const PgQuery__DropStmt& node);
   Status BindTruncate(const PgQuery__TruncateStmt& node);
+  // ALTER TABLE (bind_alter.cc). Each action changes the draft; IF EXISTS leaves a notice.
+  Status BindAlterTable(const PgQuery__AlterTableStmt& node);
+  Status BindRename(const PgQuery__RenameStmt& node);
+  struct AlteredRelation {
+    catalog::TablePtr table;  // nullptr: it is not there, which IF EXISTS allows
+    bool is_index = false;    // the name is that of an index of the table
+  };
+  Result<AlteredRelation> FindAltered(const PgQuery__RangeVar& relation, bool missing_ok);
+  Status RenameColumn(const PgQuery__RenameStmt& node, AlterDraft& draft);
+  Status RenameConstraint(const PgQuery__RenameStmt& node, AlterDraft& draft);
+  Status RenameIndex(const std::string& name, const std::string& new_name, AlterDraft& draft);
+  Status AlterAction(const PgQuery__AlterTableCmd& action, size_t number, AlterDraft& draft);
+  Status AddColumn(const PgQuery__AlterTableCmd& action, AlterDraft& draft);
+  Status DropColumn(const PgQuery__AlterTableCmd& action, AlterDraft& draft);
+  Status AddConstraint(const PgQuery__Constraint& node, AlterDraft& draft);
+  Status DropConstraint(const PgQuery__AlterTableCmd& action, AlterDraft& draft);
+  Status SetDefault(const PgQuery__AlterTableCmd& action, size_t number, AlterDraft& draft);
+  Status SetNotNull(std::string_view name, bool not_null, AlterDraft& draft);
+  Status TakeDraft(TableDraft added, AlterDraft& draft);
+  // bind_alter_check.cc
+  Result<std::vector<ColumnUse>> UsesOf(const catalog::Check& check, const catalog::TablePtr& table);
+  Status DropChecksOf(uint32_t slot, AlterDraft& draft);
+  Status RenameInChecks(uint32_t slot, std::string_view new_name, AlterDraft& draft);
+  Status AddChecks(const TableDraft& added, AlterDraft& draft);
+  Status BindNewChecks(const AlterDraft& draft, const catalog::TablePtr& changed);
+  void Notice(std::string_view sqlstate, std::string message) {
+    statement_.alter.notices.push_back({std::string(sqlstate), std::move(message)});
+  }
+  Status FinishAlter(AlterDraft draft);
+  // The text behind SET DEFAULT in the `number`th action of the statement, from 0.
+  Result<std::string> SetDefaultText(size_t number) const;
   Status BindTransaction(const PgQuery__TransactionStmt& node);
   Status BindTransactionModes(NodeList options);
   Status BindSet(const PgQuery__VariableSetStmt& node);

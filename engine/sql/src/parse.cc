@@ -268,6 +268,17 @@ Result<ParseTree> ParseText(const std::string& sql) {
   return tree;
 }
 
+Tokens ScanText(const std::string& sql) {
+  PgQueryScanResult scanned = pg_query_scan(sql.c_str());
+  Tokens tokens;
+  if (scanned.error == nullptr) {
+    tokens.reset(
+        pg_query__scan_result__unpack(nullptr, scanned.pbuf.len, reinterpret_cast<const uint8_t*>(scanned.pbuf.data)));
+  }
+  pg_query_free_scan_result(scanned);
+  return tokens;
+}
+
 TextPositions::TextPositions(std::string_view sql) : size_(static_cast<uint32_t>(sql.size())) {
   if (std::none_of(sql.begin(), sql.end(), [](char c) { return (c & 0x80) != 0; })) return;
   characters_before_.reserve(sql.size() + 1);

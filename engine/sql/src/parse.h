@@ -30,6 +30,13 @@ Status CheckText(const std::string& sql, uint32_t& depth);
 // Requires: CheckText passed; runs on the big stack, and the tree is freed there. Errors: 42601 and the scanner's.
 Result<ParseTree> ParseText(const std::string& sql);
 
+struct TokensDeleter {
+  void operator()(PgQuery__ScanResult* tokens) const { pg_query__scan_result__free_unpacked(tokens, nullptr); }
+};
+using Tokens = std::unique_ptr<PgQuery__ScanResult, TokensDeleter>;
+// The tokens of a text that has been parsed, comments among them. nullptr: it could not be scanned.
+Tokens ScanText(const std::string& sql);
+
 // Turns byte offsets of one text into character positions from 1.
 class TextPositions {
  public:

@@ -111,6 +111,8 @@ class Changes {
   virtual bool empty() const = 0;
   virtual bool Touches(ObjectId id) const = 0;  // created, changed or dropped
   virtual std::unique_ptr<Changes> Clone() const = 0;
+  // The same changes over the root of a newer snapshot: what they touch is locked, so nobody else has changed it.
+  virtual void Rebase(const RootPtr& base) = 0;
 };
 
 }  // namespace sisal::catalog

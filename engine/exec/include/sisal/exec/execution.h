@@ -47,8 +47,8 @@ class Execution {
   virtual uint64_t rows_read() const = 0;
 };
 
-// Builds the entries of a new index from all rows that the transaction sees. Errors: 23505 if a unique key is there
-// twice. Suspends.
+// Builds the entries of a new index, one of table.indexes, from all rows that the transaction sees. Errors: 23505 if a
+// unique key is there twice. Suspends.
 Status BuildIndex(const ExecutionOptions& options, const catalog::Table& table, const catalog::Index& index);
 
 }  // namespace sisal::exec

@@ -26,6 +26,7 @@ enum class StatementKind : uint8_t {
   kCreateIndex,
   kDropIndex,
   kTruncate,
+  kAlterTable,
   kBegin,
   kCommit,
   kRollback,
@@ -59,6 +60,20 @@ struct DropStatement {
   std::vector<std::string> index_names;
   std::vector<std::string> missing;  // IF EXISTS: a notice each (00000, "table \"t\" does not exist, skipping")
 };
+struct StatementNotice {
+  std::string sqlstate;
+  std::string message;
+};
+// ALTER TABLE and ALTER INDEX, with all their actions.
+struct AlterTableStatement {
+  catalog::TablePtr table;    // nullptr: it is not there, which IF EXISTS allows
+  catalog::TablePtr changed;  // what becomes of it; trees that have to be filled stand at 0
+  std::vector<StatementNotice> notices;
+  const TableRules* rules = nullptr;  // CHECKs that the rows have not been held against; nullptr: none
+  std::vector<uint32_t> not_null;     // columns in which there may be NULLs that must not be
+  std::vector<Assignment> missing;    // of added columns: what the rows give that are there, left as they are; constant
+  std::vector<Assignment> values;     // of each row, over the old row's slots: changed->tree is 0
+};
 struct TransactionStatement {
   std::optional<txn::Isolation> isolation;
   std::optional<bool> read_only;
@@ -87,6 +102,7 @@ struct Statement {
   CreateTableStatement create_table;
   CreateIndexStatement create_index;
   DropStatement drop;
+  AlterTableStatement alter;
   TransactionStatement transaction;
   SettingStatement setting;
   bool explain_analyze = false;
