@@ -244,6 +244,8 @@ class Generator(Expressions):
             return query
         if self.chance(0.3):
             return self.group_query()
+        if self.chance(0.15):
+            return self.window_query()
         source, scope = self.source(self.pick([1, 1, 2, 2, 3]))
         distinct = "DISTINCT " if self.chance(0.15) else ""
         if self.chance(0.15) and not distinct:
@@ -315,6 +317,139 @@ class Generator(Expressions):
             count = self.pick(["count(*)", f"count({self.pick(scope)[0]})"])
             sql += f" HAVING ({count} {self.pick(['>', '<=', '='])} {self.rng.randint(0, 4)})"
         return self.finish(sql, len(keys) + len(aggregates), True)
+
+    # ---- windows: rows that a total order leaves equal are equal in all columns, so that their order shows nowhere
+
+    def window_query(self):
+        self.loose = True
+        if self.chance(0.15):
+            return self.grouped_window_query()
+        source, scope = self.source(self.pick([1, 1, 1, 2]))
+        where = f" WHERE {self.condition(scope, 1)}" if self.chance(0.4) else ""
+        named = ""
+        items = [ref for ref, _ in self.some(scope, 3)]
+        # One for all: equal rows may change places between two sorts.
+        total = (self.partition_clause(scope), self.total_order(scope))
+        for _ in range(self.rng.randint(1, 3)):
+            if self.chance(0.7):
+                (partition, order), frame, function = total, self.total_frame(), self.total_function(scope)
+            else:
+                partition = self.partition_clause(scope)
+                order, frame, function = self.peers_window(scope)
+            if not named and self.chance(0.15):
+                named = f" WINDOW w AS ({partition}ORDER BY {order})"
+                items.append(f"{function} OVER " + (f"(w {frame})" if frame else "w"))
+            else:
+                items.append(f"{function} OVER ({partition}ORDER BY {order} {frame})")
+            if self.chance(0.1):
+                items[-1] = f"coalesce(CAST({items[-1]} AS text), 'none')"
+        distinct = "DISTINCT " if self.chance(0.1) else ""
+        sql = f"SELECT {distinct}{', '.join(items)} FROM {source}{where}{named}"
+        if self.chance(0.15) and not named:
+            first = f"row_number() OVER (ORDER BY {self.total_order(scope)}) AS r"
+            sql = f"SELECT r FROM (SELECT {first}, {items[-1]} AS x FROM {source}{where}) s WHERE (r <= 5)"
+            return self.finish(sql, 1, True)
+        return self.finish(sql, len(items), True)
+
+    def partition_clause(self, scope):
+        if self.chance(0.5):
+            return ""
+        return f"PARTITION BY {', '.join(ref for ref, _ in self.some(scope, 2))} "
+
+    def direction(self):
+        return self.pick(["", "", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"])
+
+    def total_order(self, scope):
+        return ", ".join(ref + self.direction() for ref, _ in self.rng.sample(scope, len(scope)))
+
+    def bounds(self, offsets):
+        """Two bounds of a frame, the second not before the first."""
+        starts = ["UNBOUNDED PRECEDING"] * 2 + [f"{o} PRECEDING" for o in offsets]
+        ends = [f"{o} FOLLOWING" for o in offsets] + ["UNBOUNDED FOLLOWING"]
+        kind = self.rng.randrange(5)
+        if kind == 0:
+            return self.pick(starts), self.pick(starts[2:])
+        if kind == 1:
+            return self.pick(ends[:-1]), self.pick(ends)
+        return self.pick(starts + ["CURRENT ROW"]), self.pick(["CURRENT ROW"] + ends)
+
+    def total_frame(self):
+        if self.chance(0.3):
+            return ""
+        offsets = [self.rng.randint(0, 4), self.pick([1, 2, 150, 700])]
+        mode = self.pick(["ROWS", "ROWS", "ROWS", "GROUPS", "RANGE"])
+        start, end = self.bounds(offsets)
+        if mode == "RANGE":
+            start, end = self.pick(["UNBOUNDED PRECEDING", "CURRENT ROW"]), self.pick(
+                ["CURRENT ROW", "UNBOUNDED FOLLOWING"]
+            )
+        exclude = self.pick(["", "", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES"])
+        return f"{mode} BETWEEN {start} AND {end}{exclude}"
+
+    def total_function(self, scope):
+        ref, type_ = self.pick(scope)
+        e = self.expression(type_, scope, 1)
+        return self.pick(
+            [
+                lambda: self.pick(["row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()"]),
+                lambda: f"ntile({self.rng.randint(1, 6)})",
+                lambda: f"{self.pick(['lag', 'lead'])}({e})",
+                lambda: f"{self.pick(['lag', 'lead'])}({ref}, {self.rng.randint(-2, 5)})",
+                lambda: f"{self.pick(['lag', 'lead'])}({ref}, 2, {self.typed_literal(type_)})",
+                lambda: f"{self.pick(['first_value', 'last_value'])}({e})",
+                lambda: f"nth_value({ref}, {self.rng.randint(1, 4)})",
+                lambda: self.window_aggregate(scope),
+                lambda: self.window_aggregate(scope),
+                lambda: self.window_aggregate(scope),
+            ]
+        )()
+
+    def typed_literal(self, type_):
+        return f"CAST({self.literal(type_)} AS {CASTS[type_]})"
+
+    def window_aggregate(self, scope):
+        while True:
+            text = self.aggregate(scope)
+            if "DISTINCT" not in text and "string_agg" not in text:
+                return text
+
+    def peers_window(self, scope):
+        """Functions to which the order of peers is all the same."""
+        ref, type_ = self.pick(scope)
+        offsets = {
+            "int": ["1", "3::bigint", "0"],
+            "big": ["1", "100"],
+            "num": ["0.5", "2"],
+            "dbl": ["0.25", "3"],
+            "date": ["interval '3 days'", "interval '1 month'"],
+            "ts": ["interval '90 minutes'", "interval '1 month'"],
+        }.get(type_)
+        if offsets and self.chance(0.7):
+            start, end = self.bounds(offsets)
+            frame = f"RANGE BETWEEN {start} AND {end}" + self.pick(["", "", " EXCLUDE GROUP"])
+            return ref + self.direction(), frame, self.window_aggregate(scope)
+        keys = ", ".join(r + self.direction() for r, _ in self.some(scope, 2))
+        frame = ""
+        if self.chance(0.5):
+            start, end = self.bounds(["1", "2"])
+            frame = f"GROUPS BETWEEN {start} AND {end}" + self.pick(["", "", " EXCLUDE GROUP"])
+        function = self.pick(["rank()", "dense_rank()", "percent_rank()", "cume_dist()", self.window_aggregate(scope)])
+        return keys, frame, function
+
+    def grouped_window_query(self):
+        source, scope = self.source(1)
+        keys = [ref for ref, _ in self.some(scope, 2)]
+        value = self.pick(["count(*)", f"count({self.pick(scope)[0]})"])
+        frame = self.pick(["", "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING", "ROWS UNBOUNDED PRECEDING"])
+        order = ", ".join(k + self.direction() for k in keys)
+        items = [
+            self.pick(keys),
+            value,
+            f"sum({value}) OVER (ORDER BY {order} {frame})",
+            f"rank() OVER (ORDER BY {value}{self.direction()})",
+        ]
+        sql = f"SELECT {', '.join(items)} FROM {source} GROUP BY {', '.join(keys)}"
+        return self.finish(sql, len(items), True)
 
     def set_query(self):
         types = [self.pick(TYPES) for _ in range(self.rng.randint(1, 2))]

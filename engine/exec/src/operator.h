@@ -68,6 +68,7 @@ OperatorPtr MakeSort(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeHold(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeLockRows(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeAggregate(const sql::Plan& plan, Frame& frame, OperatorPtr input);
+OperatorPtr MakeWindow(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeDistinct(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeAppend(const sql::Plan& plan, Frame& frame, std::vector<OperatorPtr> inputs);
 OperatorPtr MakeSetOperation(const sql::Plan& plan, Frame& frame, OperatorPtr left, OperatorPtr right);

@@ -260,6 +260,8 @@ Result<OperatorPtr> MakeOperator(const sql::Plan& plan, Frame& frame, int depth)
       return internal::MakeLimit(plan, frame, std::move(inputs[0]));
     case PlanKind::kAggregate:
       return internal::MakeAggregate(plan, frame, std::move(inputs[0]));
+    case PlanKind::kWindow:
+      return internal::MakeWindow(plan, frame, std::move(inputs[0]));
     case PlanKind::kDistinct:
       return internal::MakeDistinct(plan, frame, std::move(inputs[0]));
     case PlanKind::kJoin:

@@ -33,8 +33,12 @@ class RowStore {
   void Gather(std::span<const uint32_t> rows, Arena& arena, std::span<type::Vector> out) const;
   static constexpr uint32_t kNoRow = ~uint32_t{0};
 
- private:
+  // Rows lie in blocks of this many: row r at index r % kBlockRows of Block(r / kBlockRows), whose vectors may hold
+  // further rows than there are and stay where they are until Clear.
   static constexpr uint32_t kBlockRows = 1024;
+  std::span<const type::Vector> Block(uint32_t number) const { return blocks_[number]; }
+
+ private:
   Status Grow();
 
   std::vector<type::SqlType> types_;

@@ -27,15 +27,21 @@ Status CountRows(const Call& call, std::span<char* const> states) {
   return Status();
 }
 
+Status UncountRows(const Call& call, std::span<char* const> states) {
+  for (char* const state : states.first(call.rows.count)) --reinterpret_cast<Count*>(state)->rows;
+  return Status();
+}
+
 }  // namespace
 
 void RegisterCountAggregates(Registry& registry) {
   using enum type::TypeId;
   Aggregate& all = registry.AddAggregate(MakeAggregate<Count>("count", kBigint, kBigint, CountRows));
   all.arguments.clear();
+  all.remove = UncountRows;
   for (const type::TypeId id : {kBoolean, kSmallint, kInteger, kBigint, kReal, kDouble, kNumeric, kText, kVarchar,
                                 kChar, kBytea, kDate, kTime, kTimestamp, kTimestampTz, kInterval, kUuid}) {
-    registry.AddAggregate(MakeAggregate<Count>("count", id, kBigint, CountRows));
+    registry.AddAggregate(MakeAggregate<Count>("count", id, kBigint, CountRows)).remove = UncountRows;
   }
 }
 

@@ -56,6 +56,17 @@ constexpr auto kAddInteger = UpdateEach<[](State& sum, int64_t value) {
   ++sum.count;
 }>;
 
+template <typename State>
+constexpr auto kRemoveInteger = UpdateEach<[](State& sum, int64_t value) {
+  sum.total -= value;
+  --sum.count;
+}>;
+template <typename State>
+void AddIntegerSum(Registry& registry, std::string_view name, type::TypeId argument, type::TypeId result) {
+  registry.AddAggregate(MakeAggregate<State>(name, argument, result, kAddInteger<State>)).remove =
+      kRemoveInteger<State>;
+}
+
 struct DecimalSum {
   type::NumericSum total;
   int64_t count;
@@ -146,12 +157,10 @@ constexpr auto kAddInterval = UpdateEach<[](State& sum, Env& env, Bytes value) {
 }  // namespace
 
 void RegisterSumAggregates(Registry& registry) {
-  for (const type::TypeId id : {kSmallint, kInteger}) {
-    registry.AddAggregate(MakeAggregate<SumAsBigint>("sum", id, kBigint, kAddInteger<SumAsBigint>));
-  }
-  registry.AddAggregate(MakeAggregate<SumAsNumeric>("sum", kBigint, kNumeric, kAddInteger<SumAsNumeric>));
+  for (const type::TypeId id : {kSmallint, kInteger}) AddIntegerSum<SumAsBigint>(registry, "sum", id, kBigint);
+  AddIntegerSum<SumAsNumeric>(registry, "sum", kBigint, kNumeric);
   for (const type::TypeId id : {kSmallint, kInteger, kBigint}) {
-    registry.AddAggregate(MakeAggregate<IntegerAverage>("avg", id, kNumeric, kAddInteger<IntegerAverage>));
+    AddIntegerSum<IntegerAverage>(registry, "avg", id, kNumeric);
   }
   registry.AddAggregate(MakeAggregate<DecimalSum>("sum", kNumeric, kNumeric, kAddDecimal<DecimalSum>));
   registry.AddAggregate(MakeAggregate<DecimalAverage>("avg", kNumeric, kNumeric, kAddDecimal<DecimalAverage>));

@@ -102,6 +102,11 @@ struct IntegerMoments {
     squares += value * value;
     ++count;
   }
+  void Remove(int64_t value) {
+    sum -= value;
+    squares -= value * value;
+    --count;
+  }
   Status Merge(const IntegerMoments& from, Arena&) {
     sum += from.sum;
     squares += from.squares;
@@ -163,8 +168,9 @@ void AddMeasure(Registry& registry, std::string_view name) {
   using Decimals = DecimalMoments<kMeasure>;
   AddFloat<kMeasure>(registry, name);
   for (const type::TypeId id : {kSmallint, kInteger}) {
-    registry.AddAggregate(MakeAggregate<Integers>(
+    Aggregate& entry = registry.AddAggregate(MakeAggregate<Integers>(
         name, id, kNumeric, UpdateEach<[](Integers& state, int64_t value) { state.Add(value); }>));
+    entry.remove = UpdateEach<[](Integers& state, int64_t value) { state.Remove(value); }>;
   }
   registry.AddAggregate(
       MakeAggregate<Decimals>(name, kBigint, kNumeric, UpdateEach<[](Decimals& state, Env& env, int64_t value) {

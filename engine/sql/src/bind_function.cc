@@ -44,12 +44,14 @@ namespace {
 
 bool IsNamedArgument(const Node* node) { return node->node_case == PG_QUERY__NODE__NODE_NAMED_ARG_EXPR; }
 
-// What a clause is called in "aggregate functions are not allowed in ..."; empty: they are allowed.
+}  // namespace
+
 std::string_view NoAggregatesIn(Clause clause) {
   switch (clause) {
     case Clause::kSelect:
     case Clause::kHaving:
     case Clause::kOrderBy:
+    case Clause::kWindow:
       return "";
     case Clause::kJoinOn:
       return "JOIN conditions";
@@ -80,11 +82,21 @@ std::string_view NoAggregatesIn(Clause clause) {
       return "FILTER";
     case Clause::kAggregateArgument:
       return "aggregates";
+    case Clause::kWindowRange:
+      return "window RANGE";
+    case Clause::kWindowRows:
+      return "window ROWS";
+    case Clause::kWindowGroups:
+      return "window GROUPS";
   }
   return "";
 }
 
-}  // namespace
+Status Binder::CheckNoWindow(const Expr* expr) {
+  const auto window = FindWindowCall(expr);
+  if (!window.has_value()) return Status();
+  return Error("42803", "aggregate function calls cannot contain window function calls").WithPosition(*window);
+}
 
 Result<const Expr*> Binder::BindFuncCall(Scope& scope, const PgQuery__FuncCall& node) {
   const NodeList names(node.funcname, node.n_funcname);
@@ -95,15 +107,12 @@ Result<const Expr*> Binder::BindFuncCall(Scope& scope, const PgQuery__FuncCall& 
     return At(node.location, "42883", "function public." + name + " does not exist");
   }
   const NodeList arg_nodes(node.args, node.n_args);
-  if (node.over != nullptr && scope.clause == Clause::kCheck) {
-    return At(node.location, "42P20", "window functions are not allowed in check constraints");
-  }
-  if (node.over != nullptr) return NotSupported(node.location, "a window function");
   if (node.agg_within_group) return NotSupported(node.location, "WITHIN GROUP");
   if (node.func_variadic) return NotSupported(node.location, "VARIADIC");
   if (std::any_of(arg_nodes.begin(), arg_nodes.end(), IsNamedArgument)) {
     return NotSupported(node.location, "a named argument");
   }
+  if (node.over != nullptr || IsWindowFunction(name)) return BindWindowCall(scope, node, name);
   if (scope.clause == Clause::kCheck && !function::FindSetFunctions(name).empty()) {
     return At(node.location, "0A000", "set-returning functions are not allowed in check constraints");
   }
@@ -124,6 +133,27 @@ Result<const Expr*> Binder::BindFuncCall(Scope& scope, const PgQuery__FuncCall& 
   if (node.agg_filter != nullptr) return no_aggregate("FILTER");
   SISAL_ASSIGN_OR_RETURN(std::vector<const Expr*> args, BindList(scope, arg_nodes));
   return CallFunction(name, std::move(args), node.location, names.size() > 1 ? "pg_catalog." : "");
+}
+
+Result<const function::Aggregate*> Binder::ChooseAggregate(std::string_view name, std::vector<const Expr*>& args,
+                                                           int32_t location) {
+  TypeIds types;
+  for (const Expr* arg : args) types.push_back(arg->type.id);
+  const ResolvedAggregate resolved = ResolveAggregate(name, types);
+  if (resolved.match != Match::kFound) {
+    const std::string signature = std::string(name) + "(" + TypeList(types) + ")";
+    if (resolved.match == Match::kAmbiguous) {
+      return At(location, "42725", "function " + signature + " is not unique")
+          .WithHint("Could not choose a best candidate function. You might need to add explicit type casts.");
+    }
+    if (IsPostgresFunction(name, types.size())) return NotSupported(location, "function " + signature);
+    return At(location, "42883", "function " + signature + " does not exist")
+        .WithHint("No function matches the given name and argument types. You might need to add explicit type casts.");
+  }
+  for (size_t i = 0; i < args.size(); ++i) {
+    SISAL_ASSIGN_OR_RETURN(args[i], CoerceType(args[i], resolved.types[i], CastContext::kImplicit, -1));
+  }
+  return resolved.aggregate;
 }
 
 Result<const Expr*> Binder::BindAggregate(Scope& scope, const PgQuery__FuncCall& node, std::string_view name) {
@@ -155,6 +185,8 @@ Result<const Expr*> Binder::BindAggregate(Scope& scope, const PgQuery__FuncCall&
     SISAL_ASSIGN_OR_RETURN(call.filter, CoerceToBoolean(call.filter, "FILTER", LocationOf(node.agg_filter)));
   }
   scope.clause = clause;
+  for (const Expr* arg : call.args) SISAL_RETURN_IF_ERROR(CheckNoWindow(arg));
+  for (const SortKey& key : call.order) SISAL_RETURN_IF_ERROR(CheckNoWindow(key.expr));
 
   // It belongs to the level of its columns, so one over outer columns alone is not ours.
   bool local = false, outer = false;
@@ -169,23 +201,7 @@ Result<const Expr*> Binder::BindAggregate(Scope& scope, const PgQuery__FuncCall&
     return At(node.location, "42803", "aggregate functions are not allowed in " + std::string(forbidden));
   }
 
-  TypeIds types;
-  for (const Expr* arg : call.args) types.push_back(arg->type.id);
-  const ResolvedAggregate resolved = ResolveAggregate(name, types);
-  if (resolved.match != Match::kFound) {
-    const std::string signature = std::string(name) + "(" + TypeList(types) + ")";
-    if (resolved.match == Match::kAmbiguous) {
-      return At(node.location, "42725", "function " + signature + " is not unique")
-          .WithHint("Could not choose a best candidate function. You might need to add explicit type casts.");
-    }
-    if (IsPostgresFunction(name, types.size())) return NotSupported(node.location, "function " + signature);
-    return At(node.location, "42883", "function " + signature + " does not exist")
-        .WithHint("No function matches the given name and argument types. You might need to add explicit type casts.");
-  }
-  call.aggregate = resolved.aggregate;
-  for (size_t i = 0; i < call.args.size(); ++i) {
-    SISAL_ASSIGN_OR_RETURN(call.args[i], CoerceType(call.args[i], resolved.types[i], CastContext::kImplicit, -1));
-  }
+  SISAL_ASSIGN_OR_RETURN(call.aggregate, ChooseAggregate(name, call.args, node.location));
   for (size_t i = 0; i < call.order.size(); ++i) {
     const SortKey& key = call.order[i];
     const bool listed =

@@ -17,8 +17,11 @@ Result<std::vector<const Expr*>> Binder::BindGroupBy(Scope& scope, NodeList list
     if (found.target.has_value()) targets[*found.target].expr = found.expr;
     bool aggregates = false;
     VisitExpr(found.expr, [&](const Expr* part) {
-      aggregates |= part->kind == ExprKind::kColumn && part->index >= kAggregateBase;
+      aggregates |= part->kind == ExprKind::kColumn && part->index >= kAggregateBase && part->index < kWindowBase;
     });
+    if (const auto window = FindWindowCall(found.expr); window.has_value()) {
+      return Error("42P20", "window functions are not allowed in GROUP BY").WithPosition(*window);
+    }
     if (aggregates) return At(LocationOf(node), "42803", "aggregate functions are not allowed in GROUP BY");
     const bool known =
         std::any_of(groups.begin(), groups.end(), [&](const Expr* group) { return SameExpr(group, found.expr); });
@@ -86,6 +89,7 @@ Result<const Expr*> Binder::OverGroups(const Scope& scope, const std::vector<con
       return column;
     }
     if (part->kind != ExprKind::kColumn) return nullptr;
+    if (part->index >= kWindowBase) return part;
     if (part->index < kAggregateBase) {
       if (ungrouped == nullptr) ungrouped = part;
       return part;
@@ -128,9 +132,11 @@ bool Binder::EdgeOrder(const Scope& scope, const FromTree* tree, const std::vect
 }
 
 Result<Plan*> Binder::PlanGroups(Scope& scope, FromTree* tree, const std::vector<const Expr*>& conjuncts,
-                                 std::vector<const Expr*> groups, const Expr* having, std::vector<Target>& targets) {
+                                 std::vector<const Expr*> groups, const Expr* having, std::vector<Target>& targets,
+                                 uint32_t& group_count) {
   std::vector<const Expr*> uses;
   for (const Target& target : targets) uses.push_back(target.expr);
+  RewriteWindows(scope, [&](const Expr* part) { return uses.push_back(part), part; });
   if (having != nullptr) uses.push_back(having);
   AddDependentGroups(scope, groups, uses);
   for (Target& target : targets) {
@@ -139,6 +145,15 @@ Result<Plan*> Binder::PlanGroups(Scope& scope, FromTree* tree, const std::vector
   if (having != nullptr) {
     SISAL_ASSIGN_OR_RETURN(having, OverGroups(scope, groups, having));
   }
+  Status ungrouped;
+  RewriteWindows(scope, [&](const Expr* part) {
+    Result<const Expr*> rewritten = OverGroups(scope, groups, part);
+    if (rewritten.ok()) return *rewritten;
+    if (ungrouped.ok()) ungrouped = std::move(rewritten).error();
+    return part;
+  });
+  SISAL_RETURN_IF_ERROR(ungrouped);
+  group_count = static_cast<uint32_t>(groups.size());
   std::vector<bool> used(scope.columns.size(), false);
   for (const Expr* group : groups) MarkUsed(group, used);
   for (const AggregateCall& call : scope.aggregates) {

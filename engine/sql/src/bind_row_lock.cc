@@ -30,6 +30,7 @@ Status CheckLockable(const PgQuery__SelectStmt& node, const Scope& scope, const 
   if (node.n_group_clause > 0) return Error("0A000", name + " is not allowed with GROUP BY clause");
   if (node.having_clause != nullptr) return Error("0A000", name + " is not allowed with HAVING clause");
   if (scope.has_aggregates) return Error("0A000", name + " is not allowed with aggregate functions");
+  if (!scope.window_uses.empty()) return Error("0A000", name + " is not allowed with window functions");
   return Status();
 }
 

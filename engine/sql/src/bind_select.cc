@@ -77,7 +77,6 @@ Result<BoundQuery> Binder::BindQuery(const PgQuery__SelectStmt& node, const Quer
   const Level level(*this, 3);
   if (level.too_deep()) return NestedTooDeeply();
   if (node.into_clause != nullptr) return NotSupported(-1, "SELECT INTO");
-  if (node.n_window_clause > 0) return NotSupported(-1, "WINDOW");
   SISAL_ASSIGN_OR_RETURN(const CommonTable* common_tables,
                          BindWith(node.with_clause, options.common_tables, options.around));
   QueryOptions inner = options;
@@ -122,7 +121,10 @@ Result<const Expr*> Binder::BindCondition(Scope& scope, const Node* node, Clause
   scope.clause = clause;
   SISAL_ASSIGN_OR_RETURN(const Expr* condition, BindExpr(scope, node));
   scope.clause = before;
-  const char* name = clause == Clause::kHaving ? "HAVING" : clause == Clause::kJoinOn ? "JOIN/ON" : "WHERE";
+  const char* name = clause == Clause::kHaving   ? "HAVING"
+                     : clause == Clause::kJoinOn ? "JOIN/ON"
+                     : clause == Clause::kFilter ? "FILTER"
+                                                 : "WHERE";
   return CoerceToBoolean(condition, name, LocationOf(node));
 }
 
@@ -143,6 +145,7 @@ Result<BoundQuery> Binder::BindSimpleSelect(const PgQuery__SelectStmt& node, con
   scope.lateral = options.lateral;
   scope.frame = options.frame;
   scope.common_tables = options.common_tables;
+  scope.window_clause = NodeList(node.window_clause, node.n_window_clause);
   bool distinct = node.n_distinct_clause > 0;
   if (distinct && !IsPlainDistinct(node)) return NotSupported(LocationOf(node.distinct_clause[0]), "DISTINCT ON");
 
@@ -162,6 +165,7 @@ Result<BoundQuery> Binder::BindSimpleSelect(const PgQuery__SelectStmt& node, con
                          BindGroupBy(scope, NodeList(node.group_clause, node.n_group_clause), targets));
   Limits limits;
   SISAL_RETURN_IF_ERROR(BindLimits(scope, node, limits));
+  SISAL_RETURN_IF_ERROR(BindNamedWindows(scope, std::nullopt));
   SISAL_RETURN_IF_ERROR(BindRowLocks(scope, node, targets));
   for (Target& target : targets) {
     if (!options.keep_unknown || distinct) {
@@ -175,11 +179,13 @@ Result<BoundQuery> Binder::BindSimpleSelect(const PgQuery__SelectStmt& node, con
   AddConjuncts(where, conjuncts);
   const bool grouped = scope.has_aggregates || node.n_group_clause > 0 || having != nullptr;
   if (grouped) {
-    SISAL_ASSIGN_OR_RETURN(Plan * plan, PlanGroups(scope, tree.get(), conjuncts, std::move(groups), having, targets));
-    return FinishQuery(plan, std::move(targets), order, distinct, limits);
+    uint32_t group_count = 0;
+    SISAL_ASSIGN_OR_RETURN(Plan * plan,
+                           PlanGroups(scope, tree.get(), conjuncts, std::move(groups), having, targets, group_count));
+    return FinishWindows(scope, plan, std::move(targets), std::move(order), distinct, limits, group_count, {});
   }
 
-  if (options.exists && node.n_locking_clause == 0) {
+  if (options.exists && node.n_locking_clause == 0 && scope.window_uses.empty()) {
     // What the rows hold is not computed: EXISTS (SELECT 1 / 0) is true.
     targets.clear();
     order.clear();
@@ -187,13 +193,39 @@ Result<BoundQuery> Binder::BindSimpleSelect(const PgQuery__SelectStmt& node, con
   }
   std::vector<bool> used(scope.columns.size(), false);
   for (const Target& target : targets) MarkUsed(target.expr, used);
+  RewriteWindows(scope, [&](const Expr* part) { return MarkUsed(part, used), part; });
   WantedOrder wanted;
-  for (const OrderKey& key : order) wanted.keys.push_back({targets[key.target].expr, key.order, key.nulls_first});
-  Planned from = PlanFrom(scope, tree.get(), conjuncts, used, order.empty() || distinct ? nullptr : &wanted);
+  if (scope.window_uses.empty()) {
+    for (const OrderKey& key : order) wanted.keys.push_back({targets[key.target].expr, key.order, key.nulls_first});
+  } else {
+    wanted.keys = FirstWindowOrder(scope, targets, order);
+  }
+  const bool useful = !wanted.keys.empty() && (!distinct || !scope.window_uses.empty());
+  Planned from = PlanFrom(scope, tree.get(), conjuncts, used, useful ? &wanted : nullptr);
   const IdMap map = MapOf(scope, from.ids);
   for (Target& target : targets) target.expr = Remap(target.expr, map);
-  if (wanted.satisfied) return FinishQuery(from.plan, std::move(targets), {}, distinct, limits);
-  return FinishQuery(from.plan, std::move(targets), order, distinct, limits);
+  RewriteWindows(scope, [&](const Expr* part) { return Remap(part, map); });
+  std::vector<SortKey> sorted;
+  if (wanted.satisfied && !scope.window_uses.empty()) {
+    sorted = wanted.keys;
+    for (SortKey& key : sorted) key.expr = Remap(key.expr, map);
+  } else if (wanted.satisfied) {
+    order.clear();
+  }
+  return FinishWindows(scope, from.plan, std::move(targets), std::move(order), distinct, limits, 0, std::move(sorted));
+}
+
+// Window nodes, where there are windows, and what follows them. `sorted`: the order in which the plan's rows come.
+BoundQuery Binder::FinishWindows(Scope& scope, Plan* plan, std::vector<Target> targets, std::vector<OrderKey> order,
+                                 bool distinct, const Limits& limits, uint32_t group_count,
+                                 std::vector<SortKey> sorted) {
+  if (!scope.window_uses.empty()) {
+    plan = PlanWindows(scope, plan, targets, order, group_count, sorted);
+    std::vector<SortKey> wanted;
+    for (const OrderKey& key : order) wanted.push_back({targets[key.target].expr, key.order, key.nulls_first});
+    if (!distinct && IsSortedBy(sorted, wanted)) order.clear();
+  }
+  return FinishQuery(plan, std::move(targets), order, distinct, limits);
 }
 
 void Binder::MarkUsed(const Expr* expr, std::vector<bool>& used) const {
@@ -354,6 +386,7 @@ Result<BoundQuery> Binder::BindValues(const PgQuery__SelectStmt& node, const Que
   Limits limits;
   SISAL_RETURN_IF_ERROR(BindLimits(scope, node, limits));
   if (order.empty()) return Describe(AddLimit(plan, limits), targets);
+  if (!scope.window_uses.empty()) return NotSupported(-1, "a window function in ORDER BY of VALUES");
   return FinishQuery(plan, std::move(targets), order, false, limits);
 }
 

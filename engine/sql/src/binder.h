@@ -1,8 +1,9 @@
 // Turns libpg_query's tree into a bound and planned Statement.
 //
 // One Binder works on one statement, on the big stack (big_stack.h). Its parts: expressions (bind_expression.cc,
-// bind_function.cc, coerce.cc), queries (bind_from.cc, bind_select.cc, bind_group.cc, bind_set_operation.cc), writes
-// (bind_insert.cc, bind_dml.cc, bind_constraint.cc) and the rest (bind_ddl.cc, bind_utility.cc).
+// bind_function.cc, coerce.cc), queries (bind_from.cc, bind_select.cc, bind_group.cc, bind_window.cc,
+// bind_set_operation.cc), writes (bind_insert.cc, bind_dml.cc, bind_constraint.cc) and the rest (bind_ddl.cc,
+// bind_utility.cc).
 #pragma once
 
 #include <functional>
@@ -144,6 +145,9 @@ class Binder {
   Result<const Expr*> BindValueFunction(const PgQuery__SQLValueFunction& node);
   Result<const Expr*> BindFuncCall(Scope& scope, const PgQuery__FuncCall& node);
   Result<const Expr*> BindAggregate(Scope& scope, const PgQuery__FuncCall& node, std::string_view name);
+  // Chooses the aggregate for `args` and converts them.
+  Result<const function::Aggregate*> ChooseAggregate(std::string_view name, std::vector<const Expr*>& args,
+                                                     int32_t location);
   Result<const Expr*> BindSubLink(Scope& scope, const PgQuery__SubLink& node);
   Result<std::vector<const Expr*>> BindList(Scope& scope, NodeList nodes);
   // Columns of a row constructor, or the one expression.
@@ -240,6 +244,8 @@ class Binder {
   Result<const Expr*> BindLimit(Scope& scope, const Node* node, Clause clause, const char* name);
   BoundQuery FinishQuery(Plan* plan, std::vector<Target> targets, const std::vector<OrderKey>& order, bool distinct,
                          const Limits& limits);
+  BoundQuery FinishWindows(Scope& scope, Plan* plan, std::vector<Target> targets, std::vector<OrderKey> order,
+                           bool distinct, const Limits& limits, uint32_t group_count, std::vector<SortKey> sorted);
   static void NameOutput(Scope& scope, const std::vector<Target>& targets);
   Result<BoundQuery> FinishNamed(Plan* plan, std::vector<Target> targets, Scope& scope,
                                  const PgQuery__SelectStmt& node);
@@ -256,11 +262,48 @@ class Binder {
   Status LockRelation(Scope& scope, const PgQuery__RangeVar& relation, const PgQuery__LockingClause& clause);
   Plan* AddLockRows(Plan* plan, const std::vector<Target>& targets);
 
+  // --- Windows (bind_window.cc, plan_window.cc) ---------------------------------------------------------------------
+  Result<const Expr*> BindWindowCall(Scope& scope, const PgQuery__FuncCall& node, std::string_view name);
+  Status ChooseWindowFunction(const PgQuery__FuncCall& node, std::string_view name, WindowCall& call);
+  Status CoerceWindowArguments(std::string_view name, size_t args_min, size_t args_max, std::vector<const Expr*>& args,
+                               int32_t location);
+  static Status CheckNoWindow(const Expr* expr);  // in an aggregate's arguments
+  Result<size_t> WindowOf(Scope& scope, const PgQuery__WindowDef& over);
+  // Binds WINDOW up to the window `name`; all of it if there is no such one.
+  Status BindNamedWindows(Scope& scope, std::optional<std::string_view> name);
+  Result<WindowDefinition> BindWindowDefinition(Scope& scope, const PgQuery__WindowDef& node);
+  Status CopyWindow(const Scope& scope, const PgQuery__WindowDef& node, WindowDefinition& window);
+  Result<SortKey> BindWindowKey(Scope& scope, const Node* node);
+  Status BindFrame(Scope& scope, const PgQuery__WindowDef& node, WindowDefinition& window);
+  Result<const Expr*> BindFrameOffset(Scope& scope, const WindowDefinition& window, const Node* node);
+  Result<const Expr*> CoerceRangeOffset(const Expr* offset, TypeId sorted_by, int32_t location);
+  // Where the window function stands that the expression has; nullopt: it has none.
+  static std::optional<uint32_t> FindWindowCall(const Expr* expr);
+  static void RewriteWindows(Scope& scope, const std::function<const Expr*(const Expr*)>& rewrite);
+  // Adds sorts and window nodes over `plan`, whose output the targets and windows are expressions over. `sorted`: the
+  // order of the input, then that of the result. `group_count`: how many of the input's columns are grouped by.
+  Plan* PlanWindows(Scope& scope, Plan* plan, std::vector<Target>& targets, const std::vector<OrderKey>& order,
+                    uint32_t group_count, std::vector<SortKey>& sorted);
+  // The order that the first window node wants; empty: none that an input could have.
+  static std::vector<SortKey> FirstWindowOrder(const Scope& scope, const std::vector<Target>& targets,
+                                               const std::vector<OrderKey>& order);
+  struct WindowStage {  // a window node: its calls share partitions and their order
+    std::vector<const Expr*> partition;
+    std::vector<SortKey> order;
+    std::vector<SortKey> keys;  // to sort by
+    std::vector<uint32_t> uses;
+  };
+  static std::vector<WindowStage> MakeStages(const Scope& scope, const std::vector<Target>& targets,
+                                             const std::vector<OrderKey>& order, std::span<const Expr* const> groups);
+  Plan* AddStage(const Scope& scope, Plan* plan, const WindowStage& stage);
+  static bool IsSortedBy(const std::vector<SortKey>& sorted, const std::vector<SortKey>& wanted);
+
   // --- Grouping (bind_group.cc) -------------------------------------------------------------------------------------
   Result<std::vector<const Expr*>> BindGroupBy(Scope& scope, NodeList list, std::vector<Target>& targets);
   // FROM, WHERE, grouping and HAVING; makes the targets expressions over the result.
   Result<Plan*> PlanGroups(Scope& scope, FromTree* tree, const std::vector<const Expr*>& conjuncts,
-                           std::vector<const Expr*> groups, const Expr* having, std::vector<Target>& targets);
+                           std::vector<const Expr*> groups, const Expr* having, std::vector<Target>& targets,
+                           uint32_t& group_count);
   // Rewrites an expression over FROM's columns into one over the aggregate node's output. Errors: 42803.
   Result<const Expr*> OverGroups(const Scope& scope, const std::vector<const Expr*>& groups, const Expr* expr);
   // min(column) and max(column) of one table need only the edge of a key that has it: a scan in order and LIMIT 1.
@@ -442,6 +485,9 @@ void AddConjuncts(const Expr* predicate, std::vector<const Expr*>& conjuncts);
 std::vector<std::string> ConstraintNames(const catalog::Table& table);
 // "FOR UPDATE" or what the statement has in its place.
 std::string LockName(const PgQuery__LockingClause& clause);
+// What a clause is called in "aggregate functions are not allowed in ..."; empty: they are allowed.
+std::string_view NoAggregatesIn(Clause clause);
+bool IsWindowFunction(std::string_view name);  // row_number and its like: not aggregates
 // The name that PostgreSQL gives a select list's column without AS.
 std::string ColumnNameOf(const Node* node);
 

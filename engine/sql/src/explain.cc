@@ -208,6 +208,47 @@ std::string AggregateText(const AggregateCall& call, const Names& columns) {
   return text;
 }
 
+std::string BoundText(FrameBound bound, const Expr* offset) {
+  switch (bound) {
+    case FrameBound::kUnboundedPreceding:
+      return "unbounded preceding";
+    case FrameBound::kPreceding:
+      return Text(*offset, {}) + " preceding";
+    case FrameBound::kCurrentRow:
+      return "current row";
+    case FrameBound::kFollowing:
+      return Text(*offset, {}) + " following";
+    case FrameBound::kUnboundedFollowing:
+      return "unbounded following";
+  }
+  return "?";
+}
+
+// Empty for the default frame.
+std::string FrameText(const WindowFrame& frame) {
+  constexpr std::string_view kModes[] = {"range", "rows", "groups"};
+  constexpr std::string_view kExclusions[] = {"", " exclude current row", " exclude group", " exclude ties"};
+  if (frame.mode == FrameMode::kRange && frame.start == FrameBound::kUnboundedPreceding &&
+      frame.end == FrameBound::kCurrentRow && frame.exclusion == FrameExclusion::kNoOthers) {
+    return "";
+  }
+  return " " + std::string(kModes[static_cast<size_t>(frame.mode)]) + " between " +
+         BoundText(frame.start, frame.start_offset) + " and " + BoundText(frame.end, frame.end_offset) +
+         std::string(kExclusions[static_cast<size_t>(frame.exclusion)]);
+}
+
+std::string WindowCallText(const WindowCall& call, const Names& columns) {
+  constexpr std::string_view kNames[] = {"",      "row_number", "rank", "dense_rank",  "percent_rank", "cume_dist",
+                                         "ntile", "lag",        "lead", "first_value", "last_value",   "nth_value"};
+  const bool aggregate = call.function == WindowFunction::kAggregate;
+  const std::string_view name = aggregate ? call.aggregate->name : kNames[static_cast<size_t>(call.function)];
+  std::string text = std::string(name) + "(";
+  text += aggregate && call.args.empty() ? "*" : Joined(Texts(call.args, columns));
+  text += ")";
+  if (call.filter != nullptr) text += " FILTER (WHERE " + Text(*call.filter, columns) + ")";
+  return text;
+}
+
 std::string_view SetOperationName(SetOperationKind kind) {
   switch (kind) {
     case SetOperationKind::kUnion:
@@ -272,6 +313,17 @@ std::string Printer::Line(const Plan& plan, const std::vector<Names>& inputs, Na
       columns.insert(columns.end(), calls.begin(), calls.end());
       return "Aggregate: " + Joined(calls) + (groups.empty() ? "" : (calls.empty() ? "by " : " by ") + Joined(groups));
     }
+    case PlanKind::kWindow: {
+      Names calls;
+      for (const WindowCall& call : plan.windows) {
+        columns.push_back(WindowCallText(call, inputs[0]));
+        calls.push_back(columns.back() + FrameText(call.frame));
+      }
+      std::string text = "Window: " + Joined(calls);
+      if (!plan.partition.empty()) text += " by " + Joined(Texts(plan.partition, inputs[0]));
+      if (!plan.sort_keys.empty()) text += " in order of " + SortText(plan.sort_keys, inputs[0]);
+      return text;
+    }
     case PlanKind::kDistinct:
       return "Distinct";
     case PlanKind::kJoin:
@@ -305,6 +357,7 @@ void Printer::PrintSubplans(const Plan& plan, size_t depth) {
     if (expr != nullptr) pending.push_back(expr);
   }
   for (const AggregateCall& call : plan.aggregates) add(call.args);
+  for (const WindowCall& call : plan.windows) add(call.args);
   for (const Assignment& assignment : plan.assignments) pending.push_back(assignment.value);
   for (const Assignment& assignment : plan.conflict_update) pending.push_back(assignment.value);
   while (!pending.empty()) {

@@ -168,6 +168,7 @@ std::string_view SqlstateOf(std::string_view message) {
   if (Contains(message, "precision for type float")) return "22023";
   if (Contains(message, "not implemented") || Contains(message, "not supported")) return "0A000";
   if (Contains(message, "out of memory")) return "53200";
+  if (message.starts_with("frame st") || message.starts_with("frame end cannot")) return "42P20";
   return "42601";
 }
 

@@ -35,6 +35,13 @@ void ForEachExpr(const Plan& plan, const std::function<void(const Expr*)>& visit
     one(call.filter);
     for (const SortKey& key : call.order) visit(key.expr);
   }
+  all(plan.partition);
+  for (const WindowCall& call : plan.windows) {
+    all(call.args);
+    one(call.filter);
+    one(call.frame.start_offset);
+    one(call.frame.end_offset);
+  }
   all(plan.hash_left);
   all(plan.hash_right);
   for (const Assignment& assignment : plan.assignments) visit(assignment.value);
@@ -117,6 +124,7 @@ const Expr* Binder::Rewrite(const Expr* expr, const std::function<const Expr*(co
 const Expr* Binder::Remap(const Expr* expr, const IdMap& map) {
   return Rewrite(expr, [&](const Expr* part) -> const Expr* {
     if (part->kind != ExprKind::kColumn) return nullptr;
+    if (part->index >= kWindowBase) return part;
     SISAL_CHECK(part->index < map.size() && map[part->index] != kNoColumn);
     if (part->index == map[part->index]) return part;
     Expr& copy = statement_.exprs.emplace_back(*part);

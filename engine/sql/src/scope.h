@@ -2,7 +2,8 @@
 //
 // Bound expressions of a query level first use column *ids*: the columns of all FROM items of the level, numbered one
 // after another. The planner turns ids into positions of a node's input. An aggregate of the level is a column too,
-// with an id from kAggregateBase on, until the level's aggregate node is built.
+// with an id from kAggregateBase on, until the level's aggregate node is built; so is a window function's result, from
+// kWindowBase on.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 namespace sisal::sql {
 
 inline constexpr uint32_t kAggregateBase = 1u << 30;
+inline constexpr uint32_t kWindowBase = 1u << 31;
 
 struct Scope;
 
@@ -104,6 +106,26 @@ enum class Clause : uint8_t {
   kAggregateArgument,
   kFunctionInFrom,
   kConflict,
+  kWindow,
+  kWindowRange,
+  kWindowRows,
+  kWindowGroups,
+};
+
+// A window of a query level, of the clause WINDOW or of an OVER (...).
+struct WindowDefinition {
+  std::string name;    // empty: of an OVER
+  std::string copied;  // the window that it names and extends
+  std::vector<const Expr*> partition;
+  std::vector<SortKey> order;
+  WindowFrame frame;
+  bool has_frame = false;  // it says so, be it the default
+};
+
+// A call of a window function. Its frame stands in the definition until the level's window nodes are built.
+struct WindowUse {
+  size_t definition = 0;
+  WindowCall call;
 };
 
 struct Scope {
@@ -117,6 +139,10 @@ struct Scope {
   Clause clause = Clause::kSelect;
   std::vector<AggregateCall> aggregates;
   bool has_aggregates = false;
+  NodeList window_clause;    // WINDOW
+  size_t named_windows = 0;  // how many of its windows are bound
+  std::vector<WindowDefinition> windows;
+  std::vector<WindowUse> window_uses;  // by id
 };
 
 }  // namespace sisal::sql

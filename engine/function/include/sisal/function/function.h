@@ -84,6 +84,8 @@ struct Aggregate {
   Status (*update)(const Call& call, std::span<char* const> states);
   // Adds `from` to `into`: for partial aggregation.
   Status (*merge)(const char* from, char* into, Arena& arena);
+  // Takes values out again that are in the states, as if they had never been in. nullptr: there is no exact way.
+  Status (*remove)(const Call& call, std::span<char* const> states) = nullptr;
   // Writes the result of `state` at index `at` of `out`, which has a null bitmap.
   Status (*finish)(const char* state, uint32_t at, type::Vector& out, Arena& arena);
 };

@@ -25,6 +25,7 @@ enum class PlanKind : uint8_t {
   kLockRows,      // FOR UPDATE, FOR SHARE: locks the rows that it gives, each as it is asked for
   kLimit,
   kAggregate,  // groups, then aggregates: output = group values, then results
+  kWindow,     // window functions over sorted input: output = the input's columns, then results
   kDistinct,   // of all columns
   kJoin,
   kAppend,        // UNION ALL: inputs one after another
@@ -46,6 +47,44 @@ struct AggregateCall {
   bool distinct = false;
   const Expr* filter = nullptr;  // FILTER (WHERE ...)
   std::vector<SortKey> order;    // string_agg(x ORDER BY y)
+};
+
+enum class WindowFunction : uint8_t {
+  kAggregate,
+  kRowNumber,
+  kRank,
+  kDenseRank,
+  kPercentRank,
+  kCumeDist,
+  kNtile,
+  kLag,
+  kLead,
+  kFirstValue,
+  kLastValue,
+  kNthValue,
+};
+enum class FrameMode : uint8_t { kRange, kRows, kGroups };
+enum class FrameBound : uint8_t { kUnboundedPreceding, kPreceding, kCurrentRow, kFollowing, kUnboundedFollowing };
+enum class FrameExclusion : uint8_t { kNoOthers, kCurrentRow, kGroup, kTies };
+
+// The rows around the current one that a window function looks at.
+struct WindowFrame {
+  FrameMode mode = FrameMode::kRange;
+  FrameBound start = FrameBound::kUnboundedPreceding;
+  FrameBound end = FrameBound::kCurrentRow;
+  FrameExclusion exclusion = FrameExclusion::kNoOthers;
+  // Of kPreceding and kFollowing, no kColumn: a bigint; for kRange what is added to the only sort key.
+  const Expr* start_offset = nullptr;
+  const Expr* end_offset = nullptr;
+};
+
+struct WindowCall {
+  WindowFunction function = WindowFunction::kAggregate;
+  const function::Aggregate* aggregate = nullptr;
+  type::SqlType result;
+  std::vector<const Expr*> args;
+  const Expr* filter = nullptr;  // of an aggregate
+  WindowFrame frame;
 };
 
 // Which keys a scan visits: equal[i] fixes the i-th key column, then the next one may be bounded. Expressions have no
@@ -116,6 +155,9 @@ struct Plan {
   const Expr* limit = nullptr;  // bigint, no kColumn; NULL: none
   const Expr* offset = nullptr;
   std::vector<AggregateCall> aggregates;
+  // kWindow: the input is sorted by the partition's columns, then by sort_keys; all of them are columns.
+  std::vector<const Expr*> partition;
+  std::vector<WindowCall> windows;
   JoinKind join = JoinKind::kInner;
   std::vector<const Expr*> hash_left, hash_right;  // equal pairs: left over the left input, right over the right one
   SetOperationKind set_operation = SetOperationKind::kUnion;
