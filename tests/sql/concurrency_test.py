@@ -6,6 +6,8 @@
  jobs      workers take the next job by SKIP LOCKED; each job is done once, and nobody finds the queue empty too early
  deadlock  two transactions take two rows in opposite order; exactly one is the victim
  ddl       CREATE and DROP of an index and of a table while rows are written; the index has exactly the table's rows
+ alter     ALTER TABLE of all kinds, also such as write the rows anew, while rows are written and read; then kill -9: no
+           acknowledged row or change is lost, and each is there once
  kill      bank and counters with kill -9 and restart; what was acknowledged is there, and nothing twice
 
 Usage: concurrency_test.py [--seconds N per part] [--clients N] [--only PART]
@@ -395,6 +397,92 @@ def ddl(options, level):
     return counts
 
 
+def alter(options, level):
+    counts = collections.Counter()
+    lock = threading.Lock()
+    changes, unknown = collections.Counter(), collections.Counter()  # of each row: acknowledged, and who knows
+    killed = threading.Event()
+
+    def write(client, rng, stopped):
+        me, made = rng.randrange(2**30), 0
+        while not stopped.is_set() or not killed.is_set():
+            fresh = made == 0 or rng.random() < 0.3
+            row = me * 1000 + (made if fresh else rng.randrange(made))
+            try:
+                if fresh:
+                    client.execute("INSERT INTO w (id, v) VALUES ($1, 1)", row)
+                    made += 1
+                else:
+                    client.execute("UPDATE w SET v = v + 1 WHERE id = $1", row)
+                with lock:
+                    changes[row] += 1
+                counts["writes"] += 1
+            except SqlError as error:
+                if error.code in LOST or error.sqlstate in ("08007", "57P01", "57P03"):
+                    with lock:
+                        unknown[row] += 1
+                    return
+                assert error.sqlstate in RETRYABLE, error
+                counts[error.sqlstate] += 1
+
+    def read(client, rng, stopped):
+        while not stopped.is_set():
+            try:
+                a, b = client.execute("SELECT (SELECT count(*) FROM w), (SELECT count(*) FROM seen)")[0]
+                assert a == b, (a, b)
+                for row in client.execute("SELECT * FROM w ORDER BY id LIMIT 50"):
+                    assert row[0] > 0 and row[1] > 0, row
+                client.execute("SELECT v FROM w WHERE id = 1")
+                counts["reads"] += 1
+            except SqlError as error:
+                assert error.sqlstate in RETRYABLE or "PLAN_CHANGED" in str(error), error
+                counts["read " + error.sqlstate] += 1
+
+    def define(client, rng, stopped):
+        while not stopped.is_set():
+            for sql in (
+                "ALTER TABLE w ADD x INTEGER DEFAULT 7 NOT NULL",
+                "ALTER TABLE w ADD y TEXT DEFAULT 'y' UNIQUE",
+                "ALTER TABLE w DROP CONSTRAINT w_pkey",
+                "ALTER TABLE w ALTER x TYPE BIGINT, ADD r DOUBLE PRECISION DEFAULT random()",
+                None,
+                "ALTER TABLE w ADD PRIMARY KEY (id)",
+                "ALTER TABLE w DROP x, DROP r, DROP IF EXISTS y",
+                "ALTER TABLE w ADD CONSTRAINT positive CHECK (v > 0)",
+                "ALTER TABLE w DROP CONSTRAINT positive",
+            ):
+                try:
+                    if sql is None:
+                        assert client.execute("SELECT count(*) FROM w WHERE x IS DISTINCT FROM 7") == [(0,)]
+                    else:
+                        client.execute(sql)
+                    counts["definitions"] += 1
+                except SqlError as error:
+                    assert error.sqlstate == "23505" and "y TEXT" in (sql or ""), (sql, error)
+
+    with Server() as server:
+        client = Client(server.address)
+        client.execute("CREATE TABLE w (id BIGINT PRIMARY KEY, v INTEGER)")
+        client.execute("CREATE VIEW seen AS SELECT id, v FROM w")
+        writers = Workers(server.address, options.clients // 2, write)
+        readers = Workers(server.address, 4, read)
+        definers = Workers(server.address, 1, define)
+        definers.join(options.seconds)
+        readers.join(0)
+        server.kill()
+        killed.set()
+        writers.join(0)
+        server.start()
+        client = Client(server.address)
+        found = dict(client.execute("SELECT id, v FROM w LIMIT 100000"))
+        assert len(found) == client.execute("SELECT count(*) FROM seen")[0][0]
+        for row in changes.keys() | found.keys():
+            n = found.get(row, 0)
+            assert changes[row] <= n <= changes[row] + unknown[row], (row, n, changes[row], unknown[row])
+        assert server.stop() == 0
+    return counts
+
+
 def kill(options, level):
     acknowledged, unknown, counts = collections.Counter(), collections.Counter(), collections.Counter()
     lock = threading.Lock()
@@ -463,6 +551,7 @@ PARTS = {
     "jobs": jobs,
     "deadlock": deadlock,
     "ddl": ddl,
+    "alter": alter,
     "kill": kill,
 }
 
@@ -476,7 +565,7 @@ def main():
     for name, part in PARTS.items():
         if options.only and name != options.only:
             continue
-        for level in list(LEVELS)[:1] if part is ddl else LEVELS:
+        for level in list(LEVELS)[:1] if part in (ddl, alter) else LEVELS:
             print(f"{name} at {level}:", dict(part(options, level)), flush=True)
 
 

@@ -378,11 +378,13 @@ def make_case(rng):
             yield "write", generator.write()
         elif draw < 0.36:
             yield "ddl", Query(generator.index_statement())
-        elif draw < 0.40:
+        elif draw < 0.39 and (not in_transaction or rng.random() < 0.2):
+            yield "ddl", Query(generator.alter_statement())
+        elif draw < 0.43:
             word = rng.choice(["COMMIT", "ROLLBACK"]) if in_transaction else "BEGIN"
             in_transaction = not in_transaction
             yield "control", Query(word)
-        elif draw < 0.405:
+        elif draw < 0.435:
             yield "write", generator.bulk()
         elif draw < 0.80:
             yield "query", generator.query()

@@ -50,6 +50,7 @@ class Generator(Expressions):
         self.tables = []
         self.alias_count = 0
         self.index_count = 0
+        self.column_count = 0
         self.loose = False
         self.with_depth = False  # within a WITH
         self.big = False  # a table has many rows: no joins without an equality
@@ -94,6 +95,61 @@ class Generator(Expressions):
         table.indexes.append((name, unique, names))
         parts = [n + self.pick(["", "", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"]) for n in names]
         return f"CREATE {'UNIQUE ' if unique else ''}INDEX {name} ON {table.name} ({', '.join(parts)})"
+
+    def alter_statement(self):
+        """ALTER TABLE; the tables are as it leaves them, if it succeeds."""
+        table = self.pick(self.tables)
+        actions = [self.alter_action(table) for _ in range(self.pick([1, 1, 1, 2, 3]))]
+        if any(a.startswith("RENAME") for a in actions):
+            actions = actions[:1]
+        return f"ALTER TABLE {table.name} {', '.join(actions)}"
+
+    def alter_action(self, table):
+        kind = self.rng.randrange(12)
+        column = self.pick(table.columns)
+        if kind <= 3 or len(table.columns) < 2:
+            type_ = self.pick(TYPES)
+            self.column_count += 1
+            added = Column(f"n{self.column_count}", type_, self.pick(DECLARED[type_]))
+            text = f"ADD COLUMN {added.name} {added.declared}"
+            if self.chance(0.6):
+                text += f" DEFAULT {self.literal(type_)}"
+                added.not_null = self.chance(0.3)
+                text += " NOT NULL" if added.not_null else ""
+            table.columns.append(added)
+            return text
+        if kind <= 5:
+            table.columns.remove(column)
+            table.keys = [k for k in table.keys if column.name not in k[1]]
+            table.indexes = [i for i in table.indexes if column.name not in i[2]]
+            return f"DROP COLUMN {column.name}"
+        if kind == 6:
+            self.column_count += 1
+            before, column.name = column.name, f"r{self.column_count}"
+
+            def renamed(names):
+                return [column.name if n == before else n for n in names]
+
+            table.keys = [(primary, renamed(names)) for primary, names in table.keys]
+            table.indexes = [(name, unique, renamed(names)) for name, unique, names in table.indexes]
+            return f"RENAME COLUMN {before} TO {column.name}"
+        if kind == 7:
+            return f"ALTER COLUMN {column.name} " + self.pick(
+                [f"SET DEFAULT {self.literal(column.type)}", "DROP DEFAULT", "DROP NOT NULL", "SET NOT NULL"]
+            )
+        if kind == 8:
+            primary = self.chance(0.5)
+            names = [c.name for c in self.some(table.columns, 2)]
+            return f"ADD {'PRIMARY KEY' if primary else 'UNIQUE'} ({', '.join(names)})"
+        if kind == 9:
+            table.keys = [k for k in table.keys if not k[0]]
+            return f"DROP CONSTRAINT IF EXISTS {table.name}_pkey"
+        if kind == 10:
+            condition = self.condition([(c.name, c.type) for c in table.columns], 1)
+            if "SELECT" not in condition:
+                return f"ADD CHECK ({condition} OR {column.name} IS NULL)"
+        column.declared = self.pick(DECLARED[column.type])
+        return f"ALTER COLUMN {column.name} TYPE {column.declared}"
 
     # ---- FROM
 

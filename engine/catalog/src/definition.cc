@@ -16,11 +16,12 @@ constexpr uint8_t kNotNull = 1;
 constexpr uint8_t kUnique = 1, kIsConstraint = 2;
 constexpr uint8_t kDescending = 1, kNullsFirst = 2;
 constexpr uint8_t kNoInherit = 1;
+constexpr uint8_t kUsed = 1;
 constexpr uint8_t kMatchFull = 1, kHasIndex = 2;
 
 // What a definition may hold besides, by tag. Numbers are part of the file format.
 enum class ColumnExtra : uint8_t { kDropped = 1, kMissing = 2, kIdentity = 3, kSequences = 4 };
-enum class TableExtra : uint8_t { kChecks = 1, kForeignKeys = 2, kReferrers = 3 };
+enum class TableExtra : uint8_t { kChecks = 1, kForeignKeys = 2, kReferrers = 3, kView = 4 };
 
 // A list of extras: their count, then for each its tag and its length-prefixed bytes.
 template <typename Tag>
@@ -211,11 +212,33 @@ std::string EncodeReferrers(const std::vector<Referrer>& referrers) {
   return content;
 }
 
+std::string EncodeView(const View& view) {
+  std::string content;
+  AppendLengthPrefixed(content, view.sql);
+  AppendLengthPrefixed(content, view.settings.time_zone);
+  AppendLittle(content, view.settings.time_zone_offset_seconds);
+  AppendLittle(content, view.settings.now_micros);
+  AppendVarint(content, view.sources.size());
+  for (const ViewSource& source : view.sources) {
+    AppendLengthPrefixed(content, source.schema);
+    AppendLengthPrefixed(content, source.name);
+    AppendVarint(content, source.relation.value);
+    AppendVarint(content, source.columns.size());
+    for (const ViewColumn& column : source.columns) {
+      AppendLengthPrefixed(content, column.name);
+      AppendVarint(content, column.slot);
+      AppendLittle(content, column.used ? kUsed : uint8_t{0});
+    }
+  }
+  return content;
+}
+
 ExtrasWriter<TableExtra> ExtrasOf(const Table& table) {
   ExtrasWriter<TableExtra> extras;
   if (!table.checks.empty()) extras.Add(TableExtra::kChecks, EncodeChecks(table.checks));
   if (!table.foreign_keys.empty()) extras.Add(TableExtra::kForeignKeys, EncodeForeignKeys(table.foreign_keys));
   if (!table.referrers.empty()) extras.Add(TableExtra::kReferrers, EncodeReferrers(table.referrers));
+  if (table.view.has_value()) extras.Add(TableExtra::kView, EncodeView(*table.view));
   return extras;
 }
 
@@ -333,6 +356,38 @@ bool ReadReferrers(ByteReader& reader, Table& table) {
   return true;
 }
 
+bool ReadSource(ByteReader& reader, ViewSource& source) {
+  uint32_t count = 0;
+  if (!ReadString(reader, source.schema) || !ReadString(reader, source.name) ||
+      !ReadNumber(reader, source.relation.value) || !ReadCount(reader, count)) {
+    return false;
+  }
+  source.columns.resize(count);
+  for (ViewColumn& column : source.columns) {
+    uint8_t flags = 0;
+    if (!ReadString(reader, column.name) || !ReadNumber(reader, column.slot) || !ReadFlags(reader, kUsed, flags)) {
+      return false;
+    }
+    column.used = (flags & kUsed) != 0;
+  }
+  return true;
+}
+
+bool ReadView(ByteReader& reader, Table& table) {
+  View& view = table.view.emplace();
+  uint32_t count = 0;
+  if (!ReadString(reader, view.sql) || !ReadString(reader, view.settings.time_zone) ||
+      !reader.ReadLittle(view.settings.time_zone_offset_seconds) || !reader.ReadLittle(view.settings.now_micros) ||
+      !ReadCount(reader, count)) {
+    return false;
+  }
+  view.sources.resize(count);
+  for (ViewSource& source : view.sources) {
+    if (!ReadSource(reader, source)) return false;
+  }
+  return true;
+}
+
 bool ReadTableExtra(TableExtra tag, std::string_view bytes, Table& table) {
   ByteReader reader(bytes);
   switch (tag) {
@@ -342,6 +397,8 @@ bool ReadTableExtra(TableExtra tag, std::string_view bytes, Table& table) {
       return ReadForeignKeys(reader, table) && reader.empty();
     case TableExtra::kReferrers:
       return ReadReferrers(reader, table) && reader.empty();
+    case TableExtra::kView:
+      return ReadView(reader, table) && reader.empty();
   }
   return false;
 }

@@ -20,6 +20,10 @@
 //        1 byte each ON DELETE and ON UPDATE (catalog::ReferenceAction), referenced table's id, its index's id if it
 //        has one, column count, then the columns, then as many referenced columns; the columns of SET with their count
 //     3  referrers: a count, then for each: table's id, foreign key's name
+//     4  it is a view: text, time zone, 4 bytes its offset in seconds, 8 bytes time of making in microseconds, a count
+//     of
+//        sources, then for each: schema, name, its id, column count, then for each column: name, slot, 1 byte flags
+//        (bit 0 = the view uses it)
 //
 // A sequence's:
 //   1 byte   129: no format version of a table

@@ -1,5 +1,6 @@
 #include "root.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -69,10 +70,30 @@ void RootImpl::ForEachSequence(const std::function<void(const SequencePtr&)>& vi
   });
 }
 
+void RootImpl::ForEachView(const std::function<void(const TablePtr&)>& visit) const {
+  views_.ForEach([&](const ObjectId&, const TablePtr& view) { visit(view); });
+}
+
+std::vector<TablePtr> ViewsUsing(const Root& root, ObjectId relation, std::optional<uint32_t> slot) {
+  std::vector<TablePtr> views;
+  root.ForEachView([&](const TablePtr& view) {
+    for (const ViewSource& source : view->view->sources) {
+      if (source.relation != relation) continue;
+      const bool uses =
+          !slot.has_value() || std::any_of(source.columns.begin(), source.columns.end(),
+                                           [&](const ViewColumn& c) { return c.used && c.slot == *slot; });
+      if (uses) views.push_back(view);
+    }
+  });
+  std::sort(views.begin(), views.end(), [](const TablePtr& a, const TablePtr& b) { return a->id < b->id; });
+  return views;
+}
+
 RootImplPtr RootImpl::With(const Delta& delta) const {
   auto root = std::make_shared<RootImpl>();
   root->by_name_ = by_name_;
   root->by_id_ = by_id_;
+  root->views_ = views_;
   root->sequences_ = sequences_;
   // All names first: one may go from a table to another.
   for (const auto& [id, table] : delta.tables) root->RemoveTable(id);
@@ -97,6 +118,7 @@ void RootImpl::RemoveTable(ObjectId id) {
   if (table == nullptr) return;
   for (const std::string& name : RelationNames(*table)) RemoveName(table->schema, name, id);
   by_id_ = by_id_.Without(id);
+  views_ = views_.Without(id);
 }
 
 void RootImpl::RemoveSequence(ObjectId id) {
@@ -108,6 +130,7 @@ void RootImpl::RemoveSequence(ObjectId id) {
 
 void RootImpl::Add(const TablePtr& table) {
   by_id_ = by_id_.With(table->id, table);
+  if (table->view.has_value()) views_ = views_.With(table->id, table);
   for (const std::string& name : RelationNames(*table)) {
     by_name_ = by_name_.With(RelationKey(table->schema, name), Relation{table, name != table->name, nullptr});
   }
@@ -121,6 +144,7 @@ void RootImpl::Add(const SequencePtr& sequence) {
 void RootImpl::CheckInvariants() const {
   by_name_.CheckInvariants();
   by_id_.CheckInvariants();
+  views_.CheckInvariants();
   size_t names = 0;
   by_id_.ForEach([&](const ObjectId& id, const TablePtr& table) {
     SISAL_CHECK(table->id == id);

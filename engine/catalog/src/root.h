@@ -35,6 +35,7 @@ class RootImpl final : public Root {
   SequencePtr FindSequence(std::string_view schema, std::string_view name) const override;
   SequencePtr FindSequence(ObjectId id) const override;
   void ForEachSequence(const std::function<void(const SequencePtr&)>& visit) const override;
+  void ForEachView(const std::function<void(const TablePtr&)>& visit) const override;
   uint64_t version() const override { return version_; }
 
   std::shared_ptr<const RootImpl> With(const Delta& delta) const;
@@ -55,6 +56,7 @@ class RootImpl final : public Root {
 
   PersistentMap<std::string, Relation> by_name_;
   PersistentMap<ObjectId, TablePtr> by_id_;
+  PersistentMap<ObjectId, TablePtr> views_;  // of by_id_
   PersistentMap<ObjectId, SequencePtr> sequences_;
   uint64_t version_;
 };

@@ -35,15 +35,18 @@ Status EngineSession::AlterTable(const sql::StatementPtr& statement, const CallO
   SISAL_ASSIGN_OR_RETURN(const std::vector<type::Datum> missing,
                          exec::EvaluateOnce(statement, MakeExecutionOptions(options), alter.missing));
   std::vector<catalog::Column> columns = changed.columns;
-  for (size_t i = 0; i < missing.size(); ++i) {
-    const uint32_t slot = alter.missing[i].column;
-    if (FitsDefinition(columns[slot].type, missing[i])) {
+  bool fit = true;
+  for (size_t i = 0; i < missing.size(); ++i) fit &= FitsDefinition(columns[alter.missing[i].column].type, missing[i]);
+  if (fit) {
+    for (size_t i = 0; i < missing.size(); ++i) {
+      const uint32_t slot = alter.missing[i].column;
       columns[slot].missing = missing[i];
       if (!missing[i].is_null()) std::erase(not_null, slot);
-    } else {
-      values.push_back(alter.missing[i]);
-      MakeAllTreesNew(changed);
     }
+  } else {
+    values.insert(values.end(), alter.missing.begin(), alter.missing.end());
+    for (catalog::Column& column : columns) column.missing = type::Datum();
+    MakeAllTreesNew(changed);
   }
   changed.SetColumns(std::move(columns));
 
@@ -63,6 +66,15 @@ Status EngineSession::AlterTable(const sql::StatementPtr& statement, const CallO
   std::vector<std::string> built;
   for (const catalog::Index& index : changed.indexes) {
     if (index.tree == TreeId()) built.push_back(index.name);
+  }
+  for (uint32_t slot = 0; slot < alter.table->columns.size(); ++slot) {
+    const catalog::Column &before = alter.table->columns[slot], &after = changed.columns[slot];
+    if (before.dropped == after.dropped && before.type == after.type) continue;
+    SISAL_RETURN_IF_ERROR(CheckViewsUsing(*alter.table, slot, alter.dependents));
+  }
+  for (const catalog::TablePtr& view : alter.dependents) {
+    SISAL_RETURN_IF_ERROR(engine_.catalog->DropTable(*open_->txn, Changes(), view));
+    SISAL_RETURN_IF_ERROR(CheckViewsUsing(*view, std::nullopt, alter.dependents));
   }
   SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr result,
                          engine_.catalog->ChangeTable(*open_->txn, Changes(), alter.table, std::move(changed)));

@@ -64,7 +64,10 @@ Status EngineSession::RunUtility(const sql::StatementPtr& statement_ptr, const C
       return CreateTable(statement, notices);
     case Kind::kCreateIndex:
       return CreateIndex(statement, options, notices);
+    case Kind::kCreateView:
+      return CreateView(statement);
     case Kind::kDropTable:
+    case Kind::kDropView:
     case Kind::kDropIndex:
       return Drop(statement, notices);
     case Kind::kTruncate:
@@ -163,24 +166,28 @@ Status EngineSession::CreateIndex(const sql::Statement& statement, const CallOpt
 
 Status EngineSession::Drop(const sql::Statement& statement, std::vector<Notice>& notices) {
   const bool index = statement.kind == Kind::kDropIndex;
+  const std::string kind = index ? "index" : statement.kind == Kind::kDropView ? "view" : "table";
   for (const std::string& name : statement.drop.missing) {
-    notices.push_back(
-        {"00000", std::string(index ? "index \"" : "table \"") + name + "\" does not exist, skipping", ""});
+    notices.push_back({"00000", kind + " \"" + name + "\" does not exist, skipping", ""});
   }
-  if (statement.drop.tables.empty()) return Status();
+  for (const sql::StatementNotice& notice : statement.alter.notices) {
+    notices.push_back({notice.sqlstate, notice.message, ""});
+  }
+  std::vector<catalog::TablePtr> tables = statement.drop.tables;
+  if (tables.empty()) return Status();
+  tables.insert(tables.end(), statement.drop.dependents.begin(), statement.drop.dependents.end());
   if (!open_->txn->has_snapshot()) SISAL_RETURN_IF_ERROR(open_->txn->TakeSnapshot());
   if (open_->root == nullptr) PinRoot();
-  for (size_t i = 0; i < statement.drop.tables.size(); ++i) {
-    const catalog::TablePtr current = Changes().root()->FindTable(statement.drop.tables[i]->id);
-    if (current == nullptr) {
-      return Error("42P01", "table \"" + statement.drop.tables[i]->name + "\" does not exist");
-    }
+  for (size_t i = 0; i < tables.size(); ++i) {
+    const catalog::TablePtr current = Changes().root()->FindTable(tables[i]->id);
+    if (current == nullptr) return Error("42P01", kind + " \"" + tables[i]->name + "\" does not exist");
     if (index) {
       SISAL_RETURN_IF_ERROR(
           engine_.catalog->DropIndex(*open_->txn, Changes(), current, statement.drop.index_names[i]).status());
-    } else {
-      SISAL_RETURN_IF_ERROR(engine_.catalog->DropTable(*open_->txn, Changes(), current));
+      continue;
     }
+    SISAL_RETURN_IF_ERROR(engine_.catalog->DropTable(*open_->txn, Changes(), current));
+    SISAL_RETURN_IF_ERROR(CheckViewsUsing(*current, std::nullopt, tables));
   }
   return Status();
 }

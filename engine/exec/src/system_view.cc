@@ -63,7 +63,8 @@ std::vector<KeyView> KeysOf(const catalog::Table& table) {
 }
 
 void AddTables(const catalog::Table& table, std::string_view database, Rows& rows) {
-  rows.push_back({Text(database), Text(table.schema), Text(table.name), Text("BASE TABLE"), Text("YES")});
+  rows.push_back({Text(database), Text(table.schema), Text(table.name),
+                  Text(table.view.has_value() ? "VIEW" : "BASE TABLE"), Text(table.view.has_value() ? "NO" : "YES")});
 }
 
 std::string_view UdtName(TypeId id) {
@@ -144,7 +145,7 @@ void AddColumns(const catalog::Table& table, std::string_view database, Rows& ro
                     Text(column.not_null ? "NO" : "YES"), Text(type::TypeName(column.type.id)),
                     sized ? Datum::Int(column.type.length) : Datum::Null(), PrecisionOf(column.type),
                     ScaleOf(column.type), DateTimePrecisionOf(column.type), Text(UdtName(column.type.id)),
-                    Text("YES")});
+                    Text(table.view.has_value() ? "NO" : "YES")});
   }
 }
 
@@ -178,7 +179,19 @@ void AddKeyColumns(const catalog::Table& table, std::string_view database, Rows&
   }
 }
 
+void AddViews(const catalog::Table& table, std::string_view database, Rows& rows) {
+  if (!table.view.has_value()) return;
+  rows.push_back({Text(database), Text(table.schema), Text(table.name), Text(table.view->sql), Text("NONE"), Text("NO"),
+                  Text("NO"), Text("NO"), Text("NO"), Text("NO")});
+}
+
+void AddPgViews(const catalog::Table& table, std::string_view owner, Rows& rows) {
+  if (!table.view.has_value()) return;
+  rows.push_back({Text(table.schema), Text(table.name), Text(owner), Text(table.view->sql)});
+}
+
 void AddPgTables(const catalog::Table& table, std::string_view owner, Rows& rows) {
+  if (table.view.has_value()) return;
   rows.push_back({Text(table.schema), Text(table.name), Text(owner), Datum::Bool(!KeysOf(table).empty())});
 }
 
@@ -248,6 +261,10 @@ class SystemViewOperator final : public Operator {
         AddCheckConstraints(*table, database, rows_);
       } else if (view == "information_schema.key_column_usage") {
         AddKeyColumns(*table, database, rows_);
+      } else if (view == "information_schema.views") {
+        AddViews(*table, database, rows_);
+      } else if (view == "pg_catalog.pg_views") {
+        AddPgViews(*table, owner, rows_);
       } else if (view == "pg_catalog.pg_tables") {
         AddPgTables(*table, owner, rows_);
       } else if (view == "pg_catalog.pg_indexes") {

@@ -24,6 +24,7 @@ struct AlterDraft {
   std::vector<std::string> new_checks;  // names of those that the rows have not been held against
   std::vector<Assignment> missing;
   std::vector<Assignment> values;
+  std::vector<catalog::TablePtr> dependents;  // views that go
 };
 
 // As PostgreSQL's messages call it.

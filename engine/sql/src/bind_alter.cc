@@ -84,11 +84,13 @@ Status Binder::FinishAlter(AlterDraft draft) {
   alter.not_null = std::move(draft.not_null);
   alter.missing = std::move(draft.missing);
   alter.values = std::move(draft.values);
+  alter.dependents = draft.dependents;
   return BindNewChecks(draft, alter.changed);
 }
 
 Status Binder::BindAlterTable(const PgQuery__AlterTableStmt& node) {
   const bool index = node.objtype == PG_QUERY__OBJECT_TYPE__OBJECT_INDEX;
+  if (node.objtype == PG_QUERY__OBJECT_TYPE__OBJECT_VIEW) return NotSupported(-1, "this action of ALTER VIEW");
   if (!index && node.objtype != PG_QUERY__OBJECT_TYPE__OBJECT_TABLE) {
     return NotSupported(-1, "ALTER of this kind of object");
   }
@@ -97,11 +99,11 @@ Status Binder::BindAlterTable(const PgQuery__AlterTableStmt& node) {
   if (index) return NotSupported(-1, "this action of ALTER INDEX");
   SISAL_ASSIGN_OR_RETURN(const AlteredRelation found, FindAltered(*node.relation, node.missing_ok));
   if (found.table == nullptr) return Status();
-  if (found.is_index) {
+  if (found.is_index || found.table->view.has_value()) {
     const PgQuery__AlterTableCmd& action = *node.cmds[0]->alter_table_cmd;
     return Error("42809", "ALTER action " + std::string(NameOfAction(action.subtype)) +
                               " cannot be performed on relation \"" + std::string(View(node.relation->relname)) + "\"")
-        .WithDetail("This operation is not supported for indexes.");
+        .WithDetail(std::string("This operation is not supported for ") + (found.is_index ? "indexes." : "views."));
   }
   AlterDraft draft(found.table);
   const NodeList actions(node.cmds, node.n_cmds);
@@ -117,15 +119,22 @@ Status Binder::BindAlterTable(const PgQuery__AlterTableStmt& node) {
 Status Binder::BindRename(const PgQuery__RenameStmt& node) {
   const auto kind = node.rename_type;
   const bool index = kind == PG_QUERY__OBJECT_TYPE__OBJECT_INDEX;
-  const bool relation = index || kind == PG_QUERY__OBJECT_TYPE__OBJECT_TABLE;
-  const bool column =
-      kind == PG_QUERY__OBJECT_TYPE__OBJECT_COLUMN && node.relation_type == PG_QUERY__OBJECT_TYPE__OBJECT_TABLE;
+  const bool of_view = node.relation_type == PG_QUERY__OBJECT_TYPE__OBJECT_VIEW;
+  const bool view = kind == PG_QUERY__OBJECT_TYPE__OBJECT_VIEW;
+  const bool relation = index || view || kind == PG_QUERY__OBJECT_TYPE__OBJECT_TABLE;
+  const bool column = kind == PG_QUERY__OBJECT_TYPE__OBJECT_COLUMN &&
+                      (of_view || node.relation_type == PG_QUERY__OBJECT_TYPE__OBJECT_TABLE);
   const bool constraint = kind == PG_QUERY__OBJECT_TYPE__OBJECT_TABCONSTRAINT;
   if (!relation && !column && !constraint) return NotSupported(-1, "RENAME of this kind of object");
-  UtilityCommand(StatementKind::kAlterTable, index ? "ALTER INDEX" : "ALTER TABLE");
+  UtilityCommand(StatementKind::kAlterTable, index                         ? "ALTER INDEX"
+                                             : view || (column && of_view) ? "ALTER VIEW"
+                                                                           : "ALTER TABLE");
   statement_.depends_on_catalog = true;
   SISAL_ASSIGN_OR_RETURN(const AlteredRelation found, FindAltered(*node.relation, node.missing_ok));
   if (found.table == nullptr) return Status();
+  if ((view || (column && of_view)) && (found.is_index || !found.table->view.has_value())) {
+    return Error("42809", "\"" + std::string(View(node.relation->relname)) + "\" is not a view");
+  }
   AlterDraft draft(found.table);
   const std::string name(View(node.relation->relname)), new_name(View(node.newname));
   if (column && found.is_index) return NotSupported(-1, "RENAME COLUMN of an index");

@@ -113,6 +113,8 @@ Status Binder::AlterAction(const PgQuery__AlterTableCmd& action, size_t number, 
       return DropColumn(action, draft);
     case PG_QUERY__ALTER_TABLE_TYPE__AT_ColumnDefault:
       return SetDefault(action, number, draft);
+    case PG_QUERY__ALTER_TABLE_TYPE__AT_AlterColumnType:
+      return AlterColumnType(action, draft);
     case PG_QUERY__ALTER_TABLE_TYPE__AT_SetNotNull:
     case PG_QUERY__ALTER_TABLE_TYPE__AT_DropNotNull:
       return SetNotNull(View(action.name), action.subtype == PG_QUERY__ALTER_TABLE_TYPE__AT_SetNotNull, draft);
@@ -200,6 +202,12 @@ Status Binder::DropColumn(const PgQuery__AlterTableCmd& action, AlterDraft& draf
     return Status();
   }
   SISAL_RETURN_IF_ERROR(DropChecksOf(*slot, draft));
+  const std::string description = "column " + name + " of table " + draft.table->name;
+  std::vector<Dependent> found;
+  AddViewsUsing(*draft.table, *slot, description, found);
+  const bool cascade = action.behavior == PG_QUERY__DROP_BEHAVIOR__DROP_CASCADE;
+  SISAL_ASSIGN_OR_RETURN(const auto views, TakeDependents(found, cascade, description, draft.dependents));
+  draft.dependents.insert(draft.dependents.end(), views.begin(), views.end());
   const type::SqlType type = changed.columns[*slot].type;
   changed.columns[*slot] = catalog::Column();
   changed.columns[*slot].type = type;

@@ -34,6 +34,7 @@ Result<const Expr*> Binder::FindColumn(Scope& scope, std::string_view name, int3
         found = column.expr;
       }
     }
+    if (found != nullptr) NoteViewUse(*at, found);
     if (found != nullptr) return WithPosition(ThroughFrames(scope, *at, found, location), location);
   }
   return nullptr;
@@ -55,6 +56,7 @@ Result<const Expr*> Binder::FindQualifiedColumn(Scope& scope, std::string_view s
       if (found == nullptr) {
         return At(location, "42703", "column " + std::string(relation) + "." + std::string(name) + " does not exist");
       }
+      NoteViewUse(*at, found);
       return WithPosition(ThroughFrames(scope, *at, found, location), location);
     }
   }
@@ -147,6 +149,7 @@ Result<std::vector<Target>> Binder::ExpandStar(Scope& scope, const PgQuery__Colu
   std::vector<Target> targets;
   const auto add = [&](const NamedColumn& column) {
     Target target;
+    NoteViewUse(scope, column.expr);
     target.expr = WithPosition(column.expr, node.location);
     target.name = column.name;
     target.location = node.location;
@@ -168,6 +171,7 @@ Result<std::vector<Target>> Binder::ExpandStar(Scope& scope, const PgQuery__Colu
     for (const NamespaceItem& item : at->items) {
       if (!item.relation_visible || item.name != relation || (!schema.empty() && item.schema != schema)) continue;
       for (const NamedColumn& column : item.columns) {
+        NoteViewUse(*at, column.expr);
         add({column.name, ThroughFrames(scope, *at, column.expr, node.location)});
       }
       return targets;

@@ -95,7 +95,8 @@ Status Binder::BindRowWrite(PlanKind kind, const RowWrite& clauses) {
   SISAL_ASSIGN_OR_RETURN(const CommonTable* common_tables, BindWith(clauses.with, nullptr, nullptr));
   Frame frame;
   Scope scope;
-  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, OpenWriteScope(clauses.relation, common_tables, frame, scope));
+  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table,
+                         OpenWriteScope(kind, clauses.relation, common_tables, frame, scope));
   SISAL_ASSIGN_OR_RETURN(const std::unique_ptr<FromTree> tree, BindWriteFrom(scope, clauses.from));
   Plan* write = NewPlan(kind);
   write->table = table;
@@ -126,9 +127,10 @@ Result<std::unique_ptr<FromTree>> Binder::BindWriteFrom(Scope& scope, NodeList f
 }
 
 // The target table as the first leaf: column ids are its column numbers, then comes the row's key.
-Result<catalog::TablePtr> Binder::OpenWriteScope(const PgQuery__RangeVar& relation, const CommonTable* common_tables,
-                                                 Frame& frame, Scope& scope) {
-  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindWritableTable(relation));
+Result<catalog::TablePtr> Binder::OpenWriteScope(PlanKind kind, const PgQuery__RangeVar& relation,
+                                                 const CommonTable* common_tables, Frame& frame, Scope& scope) {
+  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table,
+                         FindWriteTarget(relation, kind == PlanKind::kUpdate ? "update" : "delete from"));
   scope.frame = &frame;
   scope.common_tables = common_tables;
   NamespaceItem item;

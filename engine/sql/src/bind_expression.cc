@@ -90,7 +90,7 @@ Result<const Expr*> Binder::BindAConst(const PgQuery__AConst& node) {
         const TypeId id = value == INT32_MIN ? TypeId::kInteger : TypeId::kBigint;
         return MakeConstant(id, type::Datum::Int(value), node.location);
       }
-      Result<type::Datum> number = type::ParseText(TypeId::kNumeric, text, context_.text);
+      Result<type::Datum> number = type::ParseText(TypeId::kNumeric, text, *text_);
       if (!number.ok()) {
         return Error(std::move(number).error()).WithPosition(Position(node.location));
       }

@@ -31,6 +31,7 @@ void Binder::UseTable(const catalog::TablePtr& table) {
 
 Result<catalog::TablePtr> Binder::FindTable(const PgQuery__RangeVar& node) {
   const std::string_view schema = View(node.schemaname), name = View(node.relname);
+  if (in_view_ != nullptr) return FindViewSource(node);
   if (!View(node.catalogname).empty()) {
     return At(node.location, "0A000",
               "cross-database references are not implemented: \"" + std::string(View(node.catalogname)) + "." +
@@ -197,8 +198,10 @@ Result<std::unique_ptr<FromTree>> Binder::BindRangeVar(Scope& scope, const PgQue
     return AddLeaf(scope, std::move(leaf), std::move(item), columns, items);
   }
   SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindTable(node));
+  if (table->view.has_value()) return BindViewLeaf(scope, table, node, items);
   item.schema = table->schema;
   auto tree = AddTableLeaf(scope, table, std::string(name), item);
+  NameAsInView(node, table, scope, item);
   SISAL_RETURN_IF_ERROR(ApplyAlias(node.alias, item));
   scope.leaves.back().alias = item.name;
   items.push_back(std::move(item));
@@ -353,7 +356,7 @@ Result<std::unique_ptr<FromTree>> Binder::BindJoin(Scope& scope, const PgQuery__
   NamespaceItem joined;
   const bool merges = !names.empty();
   if (merges) {
-    SISAL_RETURN_IF_ERROR(MergeUsing(names, left, right, *tree, joined));
+    SISAL_RETURN_IF_ERROR(MergeUsing(scope, names, left, right, *tree, joined));
   } else if (node.alias != nullptr) {
     for (const auto* side : {&left, &right}) {
       for (const NamespaceItem& item : *side) {
@@ -420,8 +423,9 @@ std::vector<std::string> Binder::CommonNames(const std::vector<NamespaceItem>& l
   return names;
 }
 
-Status Binder::MergeUsing(const std::vector<std::string>& names, const std::vector<NamespaceItem>& left,
-                          const std::vector<NamespaceItem>& right, FromTree& tree, NamespaceItem& joined) {
+Status Binder::MergeUsing(const Scope& scope, const std::vector<std::string>& names,
+                          const std::vector<NamespaceItem>& left, const std::vector<NamespaceItem>& right,
+                          FromTree& tree, NamespaceItem& joined) {
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];
     if (std::find(names.begin(), names.begin() + static_cast<ptrdiff_t>(i), name) !=
@@ -439,6 +443,7 @@ Status Binder::MergeUsing(const std::vector<std::string>& names, const std::vect
         return Error("42703", "column \"" + name + "\" specified in USING clause does not exist in " + side + " table");
       }
       sides[is_left ? 0 : 1] = column->expr;
+      NoteViewUse(scope, column->expr);
     }
     SISAL_ASSIGN_OR_RETURN(const Expr* equal, MakeOperator("=", sides[0], sides[1], -1));
     tree.conjuncts.push_back(equal);

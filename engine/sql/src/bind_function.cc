@@ -78,6 +78,8 @@ std::string_view NoAggregatesIn(Clause clause) {
       return "DEFAULT expressions";
     case Clause::kCheck:
       return "check constraints";
+    case Clause::kTransform:
+      return "transform expressions";
     case Clause::kFilter:
       return "FILTER";
     case Clause::kAggregateArgument:
@@ -278,6 +280,9 @@ Result<const Expr*> Binder::BindSubLink(Scope& scope, const PgQuery__SubLink& no
   }
   if (scope.clause == Clause::kCheck) {
     return At(node.location, "0A000", "cannot use subquery in check constraint");
+  }
+  if (scope.clause == Clause::kTransform) {
+    return At(node.location, "0A000", "cannot use subquery in transform expression");
   }
   if (node.subselect->node_case != PG_QUERY__NODE__NODE_SELECT_STMT) {
     return NotSupported(node.location, "this kind of sub-select");

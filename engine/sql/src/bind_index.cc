@@ -1,5 +1,6 @@
 // CREATE INDEX, DROP TABLE, DROP INDEX, TRUNCATE.
 #include <algorithm>
+#include <cctype>
 
 #include "binder.h"
 
@@ -29,6 +30,10 @@ Status Binder::BindCreateIndex(const PgQuery__IndexStmt& node) {
   Result<catalog::TablePtr> found = FindWritableTable(*node.relation);
   if (!found.ok()) return std::move(found).error().WithPosition(0);
   const catalog::TablePtr table = *found;
+  if (table->view.has_value()) {
+    return Error("42809", "cannot create index on relation \"" + table->name + "\"")
+        .WithDetail("This operation is not supported for views.");
+  }
   catalog::Index index;
   index.unique = node.unique;
   std::vector<std::string> names;
@@ -74,25 +79,46 @@ Status Binder::BindDrop(const PgQuery__DropStmt& node) {
   if (node.concurrent) return NotSupported(-1, "DROP INDEX CONCURRENTLY");
   if (node.remove_type == PG_QUERY__OBJECT_TYPE__OBJECT_TABLE) return BindDropTable(node);
   if (node.remove_type == PG_QUERY__OBJECT_TYPE__OBJECT_INDEX) return BindDropIndex(node);
+  if (node.remove_type == PG_QUERY__OBJECT_TYPE__OBJECT_VIEW) return BindDropView(node);
   return NotSupported(-1, "DROP of this kind of object");
 }
 
-Result<catalog::TablePtr> Binder::FindDropped(const QualifiedName& name, bool is_index, bool missing_ok) {
-  const auto find = [&](const std::string& schema, bool index) {
-    return index ? context_.root->FindTableOfIndex(schema, name.name) : context_.root->FindTable(schema, name.name);
-  };
+namespace {
+
+// "table", with the verb and the article that messages about it have.
+struct KindNames {
+  std::string_view name, article;
+};
+constexpr KindNames kKindNames[] = {{"table", "a"}, {"view", "a"}, {"index", "an"}};
+
+}  // namespace
+
+Result<catalog::TablePtr> Binder::FindDropped(const QualifiedName& name, DropKind kind, bool missing_ok) {
   const std::span<const std::string> path = name.schema.empty() ? context_.search_path : std::span(&name.schema, 1);
+  const KindNames& wanted = kKindNames[static_cast<size_t>(kind)];
   for (const std::string& schema : path) {
-    if (catalog::TablePtr table = find(schema, is_index); table != nullptr) {
-      UseTable(table);
-      return table;
+    catalog::TablePtr found = context_.root->FindTable(schema, name.name);
+    DropKind found_kind = found != nullptr && found->view.has_value() ? DropKind::kView : DropKind::kTable;
+    if (found == nullptr) {
+      found = context_.root->FindTableOfIndex(schema, name.name);
+      found_kind = DropKind::kIndex;
     }
-    if (find(schema, !is_index) == nullptr) continue;
-    return Error("42809", "\"" + name.name + "\" is not " + (is_index ? "an index" : "a table"))
-        .WithHint(is_index ? "Use DROP TABLE to remove a table." : "Use DROP INDEX to remove an index.");
+    if (found == nullptr) continue;
+    if (found_kind == kind) {
+      UseTable(found);
+      return found;
+    }
+    const std::string is(kKindNames[static_cast<size_t>(found_kind)].name);
+    std::string command = "DROP " + is;
+    std::transform(command.begin(), command.end(), command.begin(), [](unsigned char c) { return std::toupper(c); });
+    return Error("42809",
+                 "\"" + name.name + "\" is not " + std::string(wanted.article) + " " + std::string(wanted.name))
+        .WithHint("Use " + command + " to remove " + std::string(kKindNames[static_cast<size_t>(found_kind)].article) +
+                  " " + is + ".");
   }
   if (!missing_ok) {
-    return Error(is_index ? "42704" : "42P01", (is_index ? "index \"" : "table \"") + name.text + "\" does not exist");
+    return Error(kind == DropKind::kIndex ? "42704" : "42P01",
+                 std::string(wanted.name) + " \"" + name.text + "\" does not exist");
   }
   statement_.drop.missing.push_back(name.text);
   return catalog::TablePtr();
@@ -102,10 +128,21 @@ Status Binder::BindDropTable(const PgQuery__DropStmt& node) {
   UtilityCommand(StatementKind::kDropTable, "DROP TABLE");
   statement_.depends_on_catalog = true;
   for (const Node* object : NodeList(node.objects, node.n_objects)) {
-    SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindDropped(NameOf(object), false, node.missing_ok));
+    SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table,
+                           FindDropped(NameOf(object), DropKind::kTable, node.missing_ok));
     if (table != nullptr) AddDropped(table);
   }
-  return Status();
+  return DropDependents(node.behavior);
+}
+
+Status Binder::BindDropView(const PgQuery__DropStmt& node) {
+  UtilityCommand(StatementKind::kDropView, "DROP VIEW");
+  statement_.depends_on_catalog = true;
+  for (const Node* object : NodeList(node.objects, node.n_objects)) {
+    SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr view, FindDropped(NameOf(object), DropKind::kView, node.missing_ok));
+    if (view != nullptr) AddDropped(view);
+  }
+  return DropDependents(node.behavior);
 }
 
 Status Binder::BindDropIndex(const PgQuery__DropStmt& node) {
@@ -113,7 +150,7 @@ Status Binder::BindDropIndex(const PgQuery__DropStmt& node) {
   statement_.depends_on_catalog = true;
   for (const Node* object : NodeList(node.objects, node.n_objects)) {
     const QualifiedName name = NameOf(object);
-    SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindDropped(name, true, node.missing_ok));
+    SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindDropped(name, DropKind::kIndex, node.missing_ok));
     if (table == nullptr) continue;
     const auto index = std::find_if(table->indexes.begin(), table->indexes.end(),
                                     [&](const catalog::Index& other) { return other.name == name.name; });
@@ -140,6 +177,7 @@ Status Binder::BindTruncate(const PgQuery__TruncateStmt& node) {
   statement_.depends_on_catalog = true;
   for (const Node* relation : NodeList(node.relations, node.n_relations)) {
     SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindWritableTable(*relation->range_var));
+    if (table->view.has_value()) return Error("42809", "\"" + table->name + "\" is not a table");
     AddDropped(table);
   }
   return Status();

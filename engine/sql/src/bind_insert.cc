@@ -13,6 +13,12 @@ Result<catalog::TablePtr> Binder::FindWritableTable(const PgQuery__RangeVar& nod
   return FindTable(node);
 }
 
+Result<catalog::TablePtr> Binder::FindWriteTarget(const PgQuery__RangeVar& node, std::string_view verb) {
+  SISAL_ASSIGN_OR_RETURN(catalog::TablePtr table, FindWritableTable(node));
+  if (table->view.has_value()) return NotUpdatable(node, table, verb);
+  return table;
+}
+
 Result<const Expr*> Binder::DefaultOf(const catalog::TablePtr& table, uint32_t column) {
   const catalog::Column& definition = table->columns[column];
   const Expr*& cached = defaults_[{table.get(), column}];
@@ -135,7 +141,7 @@ Status Binder::BindInsert(const PgQuery__InsertStmt& node) {
     return NotSupported(-1, "OVERRIDING");
   }
   SISAL_ASSIGN_OR_RETURN(const CommonTable* common_tables, BindWith(node.with_clause, nullptr, nullptr));
-  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindWritableTable(*node.relation));
+  SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindWriteTarget(*node.relation, "insert into"));
   const std::string alias(
       View(node.relation->alias != nullptr ? node.relation->alias->aliasname : node.relation->relname));
   const NodeList cols(node.cols, node.n_cols);

@@ -14,7 +14,8 @@ void Binder::UtilityCommand(StatementKind kind, std::string_view command) {
   statement_.depends_on_catalog = false;
   statement_.read_only = kind != StatementKind::kCreateTable && kind != StatementKind::kDropTable &&
                          kind != StatementKind::kCreateIndex && kind != StatementKind::kDropIndex &&
-                         kind != StatementKind::kTruncate && kind != StatementKind::kAlterTable;
+                         kind != StatementKind::kTruncate && kind != StatementKind::kAlterTable &&
+                         kind != StatementKind::kCreateView && kind != StatementKind::kDropView;
 }
 
 Status Binder::BindSelectStatement(const PgQuery__SelectStmt& node) {
@@ -233,6 +234,8 @@ Status Binder::BindStatement(const Node& node) {
       return BindCreateIndex(*node.index_stmt);
     case PG_QUERY__NODE__NODE_DROP_STMT:
       return BindDrop(*node.drop_stmt);
+    case PG_QUERY__NODE__NODE_VIEW_STMT:
+      return BindCreateView(*node.view_stmt);
     case PG_QUERY__NODE__NODE_ALTER_TABLE_STMT:
       return BindAlterTable(*node.alter_table_stmt);
     case PG_QUERY__NODE__NODE_RENAME_STMT:
@@ -261,8 +264,6 @@ std::string_view Binder::StatementName(const Node& node) {
       return "SET SCHEMA";
     case PG_QUERY__NODE__NODE_ALTER_OWNER_STMT:
       return "OWNER TO";
-    case PG_QUERY__NODE__NODE_VIEW_STMT:
-      return "CREATE VIEW";
     case PG_QUERY__NODE__NODE_CREATE_TABLE_AS_STMT:
       return "CREATE TABLE AS";
     case PG_QUERY__NODE__NODE_CREATE_SEQ_STMT:

@@ -50,7 +50,7 @@ struct Target {
 class Binder {
  public:
   Binder(const AnalyzeContext& context, const TextPositions& positions, std::string_view sql, Statement& statement)
-      : context_(context), positions_(&positions), sql_(sql), statement_(statement) {}
+      : context_(context), text_(&context.text), positions_(&positions), sql_(sql), statement_(statement) {}
 
   Status BindStatement(const Node& node);
 
@@ -191,7 +191,7 @@ class Binder {
                                                       std::vector<NamespaceItem>& items);
   Result<std::unique_ptr<FromTree>> BindJoin(Scope& scope, const PgQuery__JoinExpr& node,
                                              std::vector<NamespaceItem>& items);
-  Status MergeUsing(const std::vector<std::string>& names, const std::vector<NamespaceItem>& left,
+  Status MergeUsing(const Scope& scope, const std::vector<std::string>& names, const std::vector<NamespaceItem>& left,
                     const std::vector<NamespaceItem>& right, FromTree& tree, NamespaceItem& joined);
   Result<catalog::TablePtr> FindTable(const PgQuery__RangeVar& node);
   std::unique_ptr<FromTree> AddLeaf(Scope& scope, Leaf leaf, NamespaceItem item,
@@ -202,6 +202,14 @@ class Binder {
   Status ApplyAlias(const PgQuery__Alias* alias, NamespaceItem& item);
   Status AddItems(std::vector<NamespaceItem>& to, std::vector<NamespaceItem> from);
   void UseTable(const catalog::TablePtr& table);
+  // Views (bind_view.cc).
+  Result<catalog::TablePtr> FindViewSource(const PgQuery__RangeVar& node);
+  void NameAsInView(const PgQuery__RangeVar& node, const catalog::TablePtr& relation, const Scope& scope,
+                    NamespaceItem& item);
+  void NoteViewUse(const Scope& scope, const Expr* expr);
+  Result<BoundQuery> BindViewQuery(const catalog::TablePtr& view, Frame* frame);
+  Result<std::unique_ptr<FromTree>> BindViewLeaf(Scope& scope, const catalog::TablePtr& view,
+                                                 const PgQuery__RangeVar& node, std::vector<NamespaceItem>& items);
 
   // --- Queries ------------------------------------------------------------------------------------------------------
   // `around`: scope in which names go on that the query does not know; nullptr: none. keep_unknown: the caller gives
@@ -359,9 +367,11 @@ class Binder {
   Result<std::unique_ptr<FromTree>> BindWriteFrom(Scope& scope, NodeList from);
   Result<std::vector<Assignment>> BindAssignments(Scope& scope, const catalog::TablePtr& table, NodeList targets);
   Status BindReturning(Scope& scope, NodeList list, Plan& write);
-  Result<catalog::TablePtr> OpenWriteScope(const PgQuery__RangeVar& relation, const CommonTable* common_tables,
-                                           Frame& frame, Scope& scope);
-  Result<catalog::TablePtr> FindWritableTable(const PgQuery__RangeVar& node);
+  Result<catalog::TablePtr> OpenWriteScope(PlanKind kind, const PgQuery__RangeVar& relation,
+                                           const CommonTable* common_tables, Frame& frame, Scope& scope);
+  Result<catalog::TablePtr> FindWritableTable(const PgQuery__RangeVar& node);  // or a view
+  // `verb`: what is done with rows there, "insert into".
+  Result<catalog::TablePtr> FindWriteTarget(const PgQuery__RangeVar& node, std::string_view verb);
   // The column's DEFAULT (NULL if none), converted. Bound once for each column.
   Result<const Expr*> DefaultOf(const catalog::TablePtr& table, uint32_t column);
   Result<const Expr*> BindDefaultText(const std::string& sql, const catalog::Column& column);
@@ -408,8 +418,9 @@ class Binder {
     std::string text;  // as the statement has it
   };
   static QualifiedName NameOf(const Node* object);
-  // The table, or the table of the index, that DROP names; nullptr: it is not there, which IF EXISTS has noted.
-  Result<catalog::TablePtr> FindDropped(const QualifiedName& name, bool is_index, bool missing_ok);
+  enum class DropKind : uint8_t { kTable, kView, kIndex };
+  // The relation, or the table of the index, that DROP names; nullptr: it is not there, which IF EXISTS has noted.
+  Result<catalog::TablePtr> FindDropped(const QualifiedName& name, DropKind kind, bool missing_ok);
   void AddDropped(const catalog::TablePtr& table);
   Status BindDropTable(const PgQuery__DropStmt& node);
   Status BindDropIndex(const PgQuery__DropStmt& node);
@@ -431,6 +442,8 @@ class Binder {
   Status AddConstraint(const PgQuery__Constraint& node, AlterDraft& draft);
   Status DropConstraint(const PgQuery__AlterTableCmd& action, AlterDraft& draft);
   Status SetDefault(const PgQuery__AlterTableCmd& action, size_t number, AlterDraft& draft);
+  Status AlterColumnType(const PgQuery__AlterTableCmd& action, AlterDraft& draft);
+  Status ConvertDefault(catalog::Column& column, const SqlType& type);
   Status SetNotNull(std::string_view name, bool not_null, AlterDraft& draft);
   Status TakeDraft(TableDraft added, AlterDraft& draft);
   // bind_alter_check.cc
@@ -445,6 +458,24 @@ class Binder {
   Status FinishAlter(AlterDraft draft);
   // The text behind SET DEFAULT in the `number`th action of the statement, from 0.
   Result<std::string> SetDefaultText(size_t number) const;
+  Result<std::string> ViewText() const;
+  Result<std::vector<catalog::Column>> ViewColumns(const PgQuery__ViewStmt& node, const BoundQuery& query) const;
+  Status BindCreateView(const PgQuery__ViewStmt& node);
+  Status BindDropView(const PgQuery__DropStmt& node);
+  // What a view cannot do: 55000 as PostgreSQL says it, 0A000 where it could.
+  Error NotUpdatable(const PgQuery__RangeVar& node, const catalog::TablePtr& view, std::string_view verb);
+  // Views that use what is being dropped (bind_dependent.cc).
+  struct Dependent {
+    catalog::TablePtr view;
+    std::string reason;  // "view v depends on table t"
+  };
+  void AddViewsUsing(const catalog::Table& used, std::optional<uint32_t> slot, const std::string& description,
+                     std::vector<Dependent>& found) const;
+  // Errors: 2BP01 unless `cascade`. `dropped`: what the statement names itself.
+  Result<std::vector<catalog::TablePtr>> TakeDependents(const std::vector<Dependent>& found, bool cascade,
+                                                        const std::string& description,
+                                                        const std::vector<catalog::TablePtr>& dropped);
+  Status DropDependents(PgQuery__DropBehavior behavior);
   Status BindTransaction(const PgQuery__TransactionStmt& node);
   Status BindTransactionModes(NodeList options);
   Status BindSet(const PgQuery__VariableSetStmt& node);
@@ -457,6 +488,7 @@ class Binder {
   void UtilityCommand(StatementKind kind, std::string_view command);
 
   const AnalyzeContext& context_;
+  const type::TextSettings* text_;  // for literals
   const TextPositions* positions_;  // nullptr while a stored DEFAULT is bound: its text is not the statement's
   std::string_view sql_;
   Statement& statement_;
@@ -464,6 +496,9 @@ class Binder {
   std::vector<int32_t> parameter_location_;
   std::vector<const Expr*> untyped_parameters_;  // where the use does not tell the type: $1 IS NULL
   bool parameters_allowed_ = true;
+  const catalog::View* in_view_ = nullptr;                        // whose stored text is being bound
+  std::vector<catalog::ViewSource>* recorded_sources_ = nullptr;  // of the view that is being made
+  uint32_t view_uses_ = 0;
   uint32_t depth_ = 0;                             // levels of expressions and queries around what is being bound
   uint64_t duplication_ = 1;                       // how often the expression that is being bound appears in the result
   std::vector<ColumnUse>* column_uses_ = nullptr;  // while a CHECK is defined

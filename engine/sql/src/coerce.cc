@@ -84,7 +84,7 @@ Result<const Expr*> Binder::ReadLiteral(const Expr* literal, const SqlType& type
       return expr;
     }
   }
-  Result<type::Datum> value = type::ParseText(SqlType(type.id), text, context_.text);
+  Result<type::Datum> value = type::ParseText(SqlType(type.id), text, *text_);
   if (!value.ok()) {
     Error error = std::move(value).error();
     error.set_position(literal->position);
@@ -119,7 +119,7 @@ const Expr* Binder::FoldCast(const Expr* cast) {
   }
   Arena arena;
   function::Context context;
-  context.text = context_.text;
+  context.text = *text_;
   const type::Vector input = type::MakeConstant(arg->type, arg->constant, arena);
   type::Vector output = type::MakeVector(cast->type, 1, arena);
   const function::Call call{std::span(&input, 1), type::Selection{nullptr, 1}, 1, arena, context};

@@ -53,6 +53,7 @@ struct Leaf {
   uint32_t first_id = 0;
   uint32_t column_count = 0;
   catalog::TablePtr table;
+  catalog::TablePtr view;      // whose text it was
   const Plan* plan = nullptr;  // of all kinds but kTable: ready, gives all columns
   RowLockMode row_lock = RowLockMode::kNone;
   RowLockWait lock_wait = RowLockWait::kWait;
@@ -102,6 +103,7 @@ enum class Clause : uint8_t {
   kReturning,
   kDefault,
   kCheck,
+  kTransform,  // USING of ALTER COLUMN TYPE
   kFilter,
   kAggregateArgument,
   kFunctionInFrom,

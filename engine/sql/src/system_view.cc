@@ -58,12 +58,28 @@ constexpr SystemViewColumn kPgIndexes[] = {
     {"indexdef", kText},
 };
 
+constexpr SystemViewColumn kViewsView[] = {
+    {"table_catalog", kText},        {"table_schema", kText},
+    {"table_name", kText},           {"view_definition", kText},
+    {"check_option", kText},         {"is_updatable", kText},
+    {"is_insertable_into", kText},   {"is_trigger_updatable", kText},
+    {"is_trigger_deletable", kText}, {"is_trigger_insertable_into", kText},
+};
+constexpr SystemViewColumn kPgViews[] = {
+    {"schemaname", kText},
+    {"viewname", kText},
+    {"viewowner", kText},
+    {"definition", kText},
+};
+
 constexpr SystemView kViews[] = {
     {"information_schema.tables", kTables},
     {"information_schema.columns", kColumns},
     {"information_schema.table_constraints", kTableConstraints},
     {"information_schema.check_constraints", kCheckConstraints},
     {"information_schema.key_column_usage", kKeyColumnUsage},
+    {"information_schema.views", kViewsView},
+    {"pg_catalog.pg_views", kPgViews},
     {"pg_catalog.pg_tables", kPgTables},
     {"pg_catalog.pg_indexes", kPgIndexes},
 };

@@ -42,6 +42,8 @@ TEST_F(AlterTest, VolatileAndLongDefaultsAreWrittenIntoTheRows) {
   Do({"CREATE TABLE t (a int UNIQUE)", "INSERT INTO t SELECT * FROM generate_series(1, 3000)",
       "ALTER TABLE t ADD r double precision DEFAULT random() UNIQUE, ADD s text DEFAULT repeat('x', 20000) NOT NULL"});
   EXPECT_EQ(Run("SELECT count(DISTINCT r), count(*), min(length(s)) FROM t"), "3000|3000|20000\n");
+  Do({"ALTER TABLE t ADD p int DEFAULT 5, ADD q text DEFAULT repeat('y', 20000)", "ALTER TABLE t DROP q"});
+  EXPECT_EQ(Run("SELECT min(p), count(p) FROM t"), "5|3000\n");
   const std::string before = Run("SELECT a, r FROM t WHERE a < 5 ORDER BY a");
   Reopen();
   EXPECT_EQ(Run("SELECT a, r FROM t WHERE a < 5 ORDER BY a"), before);
@@ -166,6 +168,26 @@ TEST_F(AlterTest, ChecksComeGoAndFollowTheirColumns) {
             "23514: new row for relation \"u\" violates check constraint \"t_b_check\"");
   Do({"ALTER TABLE u DROP COLUMN \"order\"", "ALTER TABLE u DROP CONSTRAINT t_b_check", "INSERT INTO u VALUES (-1)"});
   EXPECT_EQ(Run("SELECT * FROM u ORDER BY b"), "-1\n1\n2\n");
+}
+
+TEST_F(AlterTest, TypesChangeWithTheirRows) {
+  Do({"CREATE TABLE t (a int PRIMARY KEY, b text DEFAULT '7', c numeric(6,2) CHECK (c > 1))",
+      "CREATE INDEX ON t (b, c)", "INSERT INTO t VALUES (1, '10', 2.25), (2, '9', 2.5)"});
+  EXPECT_EQ(Refused("ALTER TABLE t ALTER b TYPE int USING b::int"),
+            "42804: default for column \"b\" cannot be cast automatically to type integer");
+  EXPECT_EQ(Refused("ALTER TABLE t ALTER b TYPE date"),
+            "42804: column \"b\" cannot be cast automatically to type date");
+  EXPECT_EQ(Refused("ALTER TABLE t ALTER b TYPE date USING a"),
+            "42804: result of USING clause for column \"b\" cannot be cast automatically to type date");
+  EXPECT_EQ(Refused("ALTER TABLE t ALTER c TYPE int USING c - 1"),
+            "23514: check constraint \"t_c_check\" of relation \"t\" is violated by some row");
+  EXPECT_EQ(Refused("ALTER TABLE t ALTER a TYPE int USING 5"), "23505: could not create unique index \"t_pkey\"");
+  Do({"ALTER TABLE t ALTER a TYPE bigint, ALTER b DROP DEFAULT, ALTER b TYPE int USING b::int * 2, "
+      "ALTER b SET DEFAULT 3, ALTER c TYPE int",
+      "INSERT INTO t (a, c) VALUES (3000000000, 4)"});
+  Reopen();
+  EXPECT_EQ(Run("SELECT * FROM t ORDER BY b, a"), "3000000000|3|4\n2|18|3\n1|20|2\n");
+  EXPECT_EQ(Run("SELECT a FROM t WHERE a = 2"), "2\n");
 }
 
 TEST_F(AlterTest, RenamesKeepTheRows) {

@@ -123,7 +123,7 @@ TEST_F(DefinitionTest, RefusesAsPostgres) {
       {"DROP INDEX t", "42809@0 \"t\" is not an index"},
       {"DROP INDEX nope", "42704@0 index \"nope\" does not exist"},
       {"DROP INDEX t_b_key", "2BP01@0 cannot drop index t_b_key because constraint t_b_key on table t requires it"},
-      {"DROP VIEW v", "0A000@0 DROP of this kind of object is not supported"},
+      {"DROP VIEW v", "42P01@0 view \"v\" does not exist"},
       {"ALTER TABLE t OWNER TO me", "0A000@0 OWNER TO is not supported"},
       {"PREPARE TRANSACTION 'x'", "0A000@0 two-phase commit is not supported"},
   };

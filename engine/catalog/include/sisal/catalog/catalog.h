@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,9 +40,17 @@ class Root {
   virtual SequencePtr FindSequence(std::string_view schema, std::string_view name) const = 0;  // nullptr: none
   virtual SequencePtr FindSequence(ObjectId id) const = 0;
   virtual void ForEachSequence(const std::function<void(const SequencePtr&)>& visit) const = 0;  // by name
+  virtual void ForEachView(const std::function<void(const TablePtr&)>& visit) const {
+    ForEachTable([&](const TablePtr& table) {
+      if (table->view.has_value()) visit(table);
+    });
+  }
   virtual uint64_t version() const = 0;  // differs between any two roots of one process: for plan caches
 };
 using RootPtr = std::shared_ptr<const Root>;
+
+// Views whose text uses the relation, or one column of it; by id, which is the order of their making.
+std::vector<TablePtr> ViewsUsing(const Root& root, ObjectId relation, std::optional<uint32_t> slot = std::nullopt);
 
 // What one transaction's DDL has changed so far; confined to the transaction. Copyable, for savepoints.
 class Changes;

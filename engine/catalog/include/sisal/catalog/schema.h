@@ -76,6 +76,23 @@ struct Referrer {
   bool operator==(const Referrer&) const = default;
 };
 
+// A relation that a view's text names: which one that is, and how its columns were called when the view was made.
+struct ViewColumn {
+  std::string name;
+  uint32_t slot = 0;
+  bool used = false;  // the view depends on it
+};
+struct ViewSource {
+  std::string schema, name;
+  ObjectId relation;
+  std::vector<ViewColumn> columns;  // what * means
+};
+struct View {
+  std::string sql;  // of the query
+  std::vector<ViewSource> sources;
+  type::TextSettings settings;  // under which its literals are read
+};
+
 // Rows lie in `tree` under their primary key's encoding, ascending; without a primary key under a hidden row number
 // (8 bytes, big-endian; Store::NextRowNumber).
 struct Table {
@@ -90,6 +107,7 @@ struct Table {
   std::vector<Check> checks;  // by name: the order in which they are looked at
   std::vector<ForeignKey> foreign_keys;
   std::vector<Referrer> referrers;  // so a plan that writes this table is made anew when one comes or goes
+  std::optional<View> view;         // this is a view: it has columns and nothing of the rest
   type::RowLayout layout;           // of `columns`
 
   explicit Table(std::vector<Column> table_columns);

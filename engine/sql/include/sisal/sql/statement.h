@@ -27,6 +27,8 @@ enum class StatementKind : uint8_t {
   kDropIndex,
   kTruncate,
   kAlterTable,
+  kCreateView,
+  kDropView,
   kBegin,
   kCommit,
   kRollback,
@@ -58,7 +60,12 @@ struct CreateIndexStatement {
 struct DropStatement {
   std::vector<catalog::TablePtr> tables;  // found; DROP INDEX: the tables of the indexes, with index_names
   std::vector<std::string> index_names;
+  std::vector<catalog::TablePtr> dependents;  // CASCADE: views that go too, those that are used by others first
   std::vector<std::string> missing;  // IF EXISTS: a notice each (00000, "table \"t\" does not exist, skipping")
+};
+struct CreateViewStatement {
+  std::unique_ptr<catalog::Table> view;  // ids unset
+  catalog::TablePtr replaced;            // OR REPLACE: what stands in its place; nullptr: nothing
 };
 struct StatementNotice {
   std::string sqlstate;
@@ -73,6 +80,7 @@ struct AlterTableStatement {
   std::vector<uint32_t> not_null;     // columns in which there may be NULLs that must not be
   std::vector<Assignment> missing;    // of added columns: what the rows give that are there, left as they are; constant
   std::vector<Assignment> values;     // of each row, over the old row's slots: changed->tree is 0
+  std::vector<catalog::TablePtr> dependents;  // CASCADE: views that go
 };
 struct TransactionStatement {
   std::optional<txn::Isolation> isolation;
@@ -103,6 +111,7 @@ struct Statement {
   CreateIndexStatement create_index;
   DropStatement drop;
   AlterTableStatement alter;
+  CreateViewStatement create_view;
   TransactionStatement transaction;
   SettingStatement setting;
   bool explain_analyze = false;
