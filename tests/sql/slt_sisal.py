@@ -97,10 +97,12 @@ class Connection:
 
     def reset(self):
         self.rollback()
-        names = self.execute("SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'")[1]
-        for name, in names:
+        tables = self.execute(
+            "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = 'public'"
+        )[1]
+        for name, kind in sorted(tables, key=lambda table: table[1] != "VIEW"):
             quoted = '"' + name.replace('"', '""') + '"'
-            self.execute(f"DROP TABLE {quoted}")
+            self.execute(f"DROP {'VIEW' if kind == 'VIEW' else 'TABLE'} IF EXISTS {quoted} CASCADE")
 
     def rollback(self):
         if self.handle:
