@@ -5,6 +5,7 @@ sequence. After each restart:
   - every acknowledged transaction is there;
   - of the others, those that ended in 08007 or a broken connection may be there or not, those answered with another
     error are not;
+  - no number of the ledger's sequence was given to two of them (they would fail);
   - none is half there: the ledger's rows and the balances agree, and the sum of all balances is what it was.
 
 Usage: kill_test.py [--cycles N] [--seed S] [--writers N] [--full tmpfs|rlimit|none]
@@ -45,6 +46,7 @@ class Writer(threading.Thread):
         self.acknowledged = set()
         self.unknown = set()
         self.failed = {}
+        self.repeated = []
 
     def run_against(self, address):
         self.address = address
@@ -85,6 +87,8 @@ class Writer(threading.Thread):
                 self.failed[sequence] = str(error)
             if gone:
                 return False
+            if error.sqlstate == "23505":
+                self.repeated.append(str(error))
             if error.sqlstate.startswith("53"):
                 time.sleep(0.05)
             return True
@@ -102,6 +106,7 @@ def audit(client, writers):
         expected[target] += amount
     assert balances == expected, f"balances do not agree with the ledger: {balances} against {expected}"
     for writer in writers:
+        assert not writer.repeated, f"the ledger's sequence gave a value twice: {writer.repeated}"
         for sequence in writer.acknowledged:
             assert (writer.number, sequence) in there, f"acknowledged {writer.number}/{sequence} is lost"
         for sequence, error in writer.failed.items():
@@ -164,7 +169,7 @@ def main():
         client = Client(server.address)
         client.execute("CREATE TABLE account (id INTEGER PRIMARY KEY, balance BIGINT NOT NULL)")
         client.execute("CREATE TABLE ledger (writer INTEGER, sequence INTEGER, source INTEGER, target INTEGER,"
-                       " amount BIGINT, pad TEXT, PRIMARY KEY (writer, sequence))")
+                       " amount BIGINT, pad TEXT, number BIGSERIAL UNIQUE, PRIMARY KEY (writer, sequence))")
         for account in range(ACCOUNTS):
             client.execute("INSERT INTO account VALUES ($1, $2)", account, START_BALANCE)
         client.close()

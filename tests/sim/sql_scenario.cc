@@ -1,4 +1,5 @@
-// SQL over everything: transfers between accounts in explicit transactions, with an index, crashes and restarts.
+// SQL over everything: transfers between accounts in explicit transactions, with an index, crashes and restarts. Each
+// has a number of a sequence, which must not come twice.
 #include <map>
 #include <memory>
 #include <string>
@@ -45,7 +46,8 @@ class SqlLedger {
     const auto session = database.NewSession();
     for (const char* sql :
          {"create table if not exists accounts (id int primary key, balance bigint not null)",
-          "create table if not exists transfers (id bigint primary key, source int, target int, amount bigint)",
+          "create table if not exists transfers (id bigint primary key, source int, target int, amount bigint, "
+          "number bigserial unique)",
           "create index if not exists transfers_source on transfers (source)",
           "insert into accounts select n, 1000 from generate_series(0, 4) n on conflict do nothing"}) {
       SISAL_RETURN_IF_ERROR(Query(*session, sql).status());
@@ -103,8 +105,10 @@ class SqlLedger {
     };
     SISAL_RETURN_IF_ERROR(move(source, "-"));
     SISAL_RETURN_IF_ERROR(move(target, "+"));
-    SISAL_RETURN_IF_ERROR(Query(session, "insert into transfers values (" + std::to_string(id) + ", " +
-                                             std::to_string(source) + ", " + std::to_string(target) + ", " + by + ")")
+    // A number that came before ends the transfer with 23505.
+    SISAL_RETURN_IF_ERROR(Query(session, "insert into transfers (id, source, target, amount) values (" +
+                                             std::to_string(id) + ", " + std::to_string(source) + ", " +
+                                             std::to_string(target) + ", " + by + ")")
                               .status());
     return Query(session, "commit").status();
   }

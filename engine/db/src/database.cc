@@ -33,6 +33,8 @@ class EngineDatabase final : public Database {
   Status Close() override {
     stop_.Cancel(Error("57P01", "terminating because the database is closing"));
     sweep_ended_.Wait();
+    const Status saved = engine_.catalog->SaveSequences();
+    if (!saved.ok()) Log(LogLevel::kWarning, "sequences skip values: " + saved.ToString());
     SISAL_RETURN_IF_ERROR(engine_.store->Close());
     engine_.catalog.reset();
     lock_.reset();

@@ -19,6 +19,10 @@ bool CachedPlan::ValidUnder(const catalog::Root& root) const {
   if (!statement_->depends_on_catalog) return true;
   // A definition depends on names that it did not find, too: DROP TABLE IF EXISTS, names chosen for keys. Made anew.
   if (statement_->plan == nullptr) return false;
+  for (const catalog::SequencePtr& sequence : statement_->sequences) {
+    // Plans hold no more of it than its id.
+    if (root.FindSequence(sequence->id) == nullptr) return false;
+  }
   return std::all_of(statement_->tables.begin(), statement_->tables.end(),
                      [&](const catalog::TablePtr& table) { return root.FindTable(table->id) == table; });
 }

@@ -13,7 +13,7 @@ PlanResult::~PlanResult() {
   // Left in the middle. Reads of an open transaction go on as if nothing had been; a write was not finished.
   if (single_use_) {
     session_.Rollback();
-  } else if (!plan_->statement().read_only) {
+  } else if (!plan_->statement().read_only && !plan_->statement().only_moves_sequences) {
     session_.Fail(false);
   } else if (session_.open() != nullptr) {
     session_.open()->answered = true;
@@ -21,7 +21,7 @@ PlanResult::~PlanResult() {
 }
 
 Status PlanResult::CheckReadOnly() const {
-  if (plan_->statement().read_only) return Status();
+  if (plan_->statement().read_only || plan_->statement().only_moves_sequences) return Status();
   const bool read_only = single_use_ ? session_.settings().default_read_only() : session_.open()->options.read_only;
   if (!read_only) return Status();
   return Error("25006", "cannot execute " + plan_->statement().command + " in a read-only transaction");
@@ -88,7 +88,8 @@ Result<bool> PlanResult::RenewPlan() {
 
 Status PlanResult::StartExecution() {
   if (session_.open() == nullptr) {
-    session_.BeginSingleUse(plan_->statement().read_only);
+    const bool refuses = plan_->statement().only_moves_sequences && session_.settings().default_read_only();
+    session_.BeginSingleUse(plan_->statement().read_only || refuses);
     session_.Interrupt(options_);
   }
   OpenTransaction& open = *session_.open();

@@ -135,6 +135,7 @@ function::Context EngineSession::MakeFunctionContext() {
   context.transaction_start_micros = open_ != nullptr ? open_->start_micros : context.statement_start_micros;
   context.text.now_micros = context.transaction_start_micros;
   context.random = &random_;
+  context.sequences = &sequences_;
   context.server_version = engine_.options.server_version;
   return context;
 }

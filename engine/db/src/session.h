@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plan_cache.h"
+#include "session_sequences.h"
 #include "settings.h"
 #include "sisal/catalog/catalog.h"
 #include "sisal/db/database.h"
@@ -43,7 +44,8 @@ struct OpenTransaction {
   catalog::RootPtr root;                      // of its snapshot; nullptr before
   std::unique_ptr<catalog::Changes> changes;  // nullptr: no DDL yet
   std::vector<SavepointState> savepoints;
-  std::vector<ObjectId> whole_tables;  // locked against everybody, under a snapshot that has all of their rows
+  std::vector<ObjectId> whole_tables;           // locked against everybody, under a snapshot that has all of their rows
+  std::vector<catalog::SequencePtr> sequences;  // used so far, and locked against DDL
   int64_t start_micros = 0;
 };
 
@@ -51,7 +53,8 @@ class FinishedResult;
 
 class EngineSession final : public Session {
  public:
-  explicit EngineSession(Engine& engine) : engine_(engine), settings_(engine.options.default_isolation) {}
+  explicit EngineSession(Engine& engine)
+      : engine_(engine), settings_(engine.options.default_isolation), sequences_(*this) {}
   ~EngineSession() override { Rollback(); }
 
   Status SetSetting(std::string_view name, std::string_view value) override { return settings_.Set(name, value); }
@@ -116,6 +119,34 @@ class EngineSession final : public Session {
                          const std::vector<catalog::TablePtr>& going);
   Status AlterTable(const sql::StatementPtr& statement, const CallOptions& options, std::vector<Notice>& notices);
   Status DeleteAllRows(const catalog::Table& table, const CallOptions& options);
+  // Sequences (session_sequence_ddl.cc). Suspend.
+  struct DefaultUse {
+    catalog::TablePtr table;
+    uint32_t column;
+    catalog::SequencePtr sequence;
+  };
+  // Takes a snapshot and its root, if there is none yet.
+  Status StartDefinition();
+  Result<catalog::SequencePtr> LockWholeSequence(const catalog::Sequence& sequence);
+  Status CreateSequence(const sql::Statement& statement, std::vector<Notice>& notices);
+  Status AlterSequence(const sql::Statement& statement, std::vector<Notice>& notices);
+  Status DropSequences(const sql::Statement& statement, std::vector<Notice>& notices);
+  Status SetOwned(ObjectId sequence, ObjectId table_id, std::optional<uint32_t> column);
+  const catalog::Column* IdentityColumnOf(const catalog::Sequence& sequence, catalog::TablePtr& table);
+  Status RestartSequence(const catalog::Sequence& bound);
+  Status RestartIdentity(const catalog::Table& table);
+  Result<std::vector<DefaultUse>> DefaultsThatUse(const std::vector<catalog::SequencePtr>& sequences,
+                                                  const std::vector<catalog::TablePtr>& dropped);
+  Status DropDefaultsThatUse(const std::vector<catalog::SequencePtr>& sequences,
+                             const std::vector<catalog::TablePtr>& dropped, const std::string& what, bool cascade,
+                             std::vector<Notice>& notices);
+  Status DropOwnedSequences(const std::vector<catalog::TablePtr>& tables, bool cascade, std::vector<Notice>& notices);
+  // Of columns that the changed table has no more.
+  Status DropLostSequences(const catalog::Table& before, const catalog::Table& after, bool cascade,
+                           std::vector<Notice>& notices);
+  // A sequence that a DEFAULT names stays.
+  Status LockSequencesOf(const sql::Statement& statement);
+  Status CreateOwnedSequences(const std::vector<sql::OwnedSequence>& owned, const catalog::Table& table);
   exec::ExecutionOptions MakeExecutionOptions(const CallOptions& options);
   // Exclusive lock on a table, then a snapshot that has all its rows: nobody writes to it any more. Suspends.
   Status LockWhole(const catalog::Table& table, std::string_view command);
@@ -130,6 +161,7 @@ class EngineSession final : public Session {
   std::optional<Settings> after_commit_;  // settings that outlive it: without SET LOCAL
   std::unique_ptr<OpenTransaction> open_;
   LazyRandom random_;
+  SessionSequences sequences_;
 };
 
 }  // namespace sisal::db

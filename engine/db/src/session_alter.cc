@@ -50,6 +50,7 @@ Status EngineSession::AlterTable(const sql::StatementPtr& statement, const CallO
   }
   changed.SetColumns(std::move(columns));
 
+  SISAL_RETURN_IF_ERROR(LockSequencesOf(*statement));
   const bool rewrites = changed.tree == TreeId();
   const bool builds = std::any_of(changed.indexes.begin(), changed.indexes.end(),
                                   [](const catalog::Index& index) { return index.tree == TreeId(); });
@@ -78,6 +79,7 @@ Status EngineSession::AlterTable(const sql::StatementPtr& statement, const CallO
   }
   SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr result,
                          engine_.catalog->ChangeTable(*open_->txn, Changes(), alter.table, std::move(changed)));
+  SISAL_RETURN_IF_ERROR(DropLostSequences(*alter.table, *result, statement->drop.cascade, notices));
   const exec::ExecutionOptions execution = MakeExecutionOptions(options);
   if (rewrites) return exec::RewriteTable(statement, execution, *alter.table, *result, values, alter.rules);
   for (const catalog::Index& index : result->indexes) {

@@ -74,6 +74,12 @@ Status EngineSession::RunUtility(const sql::StatementPtr& statement_ptr, const C
       return Truncate(statement, options);
     case Kind::kAlterTable:
       return AlterTable(statement_ptr, options, notices);
+    case Kind::kCreateSequence:
+      return CreateSequence(statement, notices);
+    case Kind::kAlterSequence:
+      return AlterSequence(statement, notices);
+    case Kind::kDropSequence:
+      return DropSequences(statement, notices);
     default:
       return Error("0A000", statement.command + " is not supported");
   }
@@ -93,13 +99,19 @@ Status EngineSession::CreateTable(const sql::Statement& statement, std::vector<N
     notices.push_back({"42P07", "relation \"" + name + "\" already exists, skipping", ""});
     return Status();
   }
+  SISAL_RETURN_IF_ERROR(LockSequencesOf(statement));
+  const std::vector<sql::OwnedSequence>& owned = statement.create_table.sequences;
+  for (const sql::OwnedSequence& each : owned) {
+    table.columns[each.column].sequences = {engine_.catalog->AllocateObject()};
+  }
   Result<catalog::TablePtr> created = engine_.catalog->CreateTable(*open_->txn, Changes(), std::move(table));
   // Somebody else was faster between our look and our intent.
   if (!created.ok() && created.sqlstate() == "42P07" && statement.create_table.if_not_exists) {
     notices.push_back({"42P07", "relation \"" + name + "\" already exists, skipping", ""});
     return Status();
   }
-  return std::move(created).status();
+  if (!created.ok()) return std::move(created).status();
+  return CreateOwnedSequences(owned, **created);
 }
 
 Status EngineSession::LockWhole(const catalog::Table& table, std::string_view command) {
@@ -178,6 +190,9 @@ Status EngineSession::Drop(const sql::Statement& statement, std::vector<Notice>&
   tables.insert(tables.end(), statement.drop.dependents.begin(), statement.drop.dependents.end());
   if (!open_->txn->has_snapshot()) SISAL_RETURN_IF_ERROR(open_->txn->TakeSnapshot());
   if (open_->root == nullptr) PinRoot();
+  if (statement.kind == Kind::kDropTable) {
+    SISAL_RETURN_IF_ERROR(DropOwnedSequences(statement.drop.tables, statement.drop.cascade, notices));
+  }
   for (size_t i = 0; i < tables.size(); ++i) {
     const catalog::TablePtr current = Changes().root()->FindTable(tables[i]->id);
     if (current == nullptr) return Error("42P01", kind + " \"" + tables[i]->name + "\" does not exist");
@@ -196,6 +211,7 @@ Status EngineSession::Truncate(const sql::Statement& statement, const CallOption
   for (const catalog::TablePtr& table : statement.drop.tables) {
     SISAL_RETURN_IF_ERROR(LockWhole(*table, "TRUNCATE"));
     SISAL_RETURN_IF_ERROR(DeleteAllRows(*table, options));
+    if (statement.drop.restart_identity) SISAL_RETURN_IF_ERROR(RestartIdentity(*table));
   }
   return Status();
 }

@@ -26,7 +26,8 @@ class PlanExecution final : public Execution {
     // conflict. Writes do so themselves.
     const bool writes = plan.kind == sql::PlanKind::kInsert || plan.kind == sql::PlanKind::kUpdate ||
                         plan.kind == sql::PlanKind::kDelete;
-    if (!state_.statement->read_only && !writes) root_ = internal::MakeHold(plan, frame_, std::move(root_));
+    const bool holds = !state_.statement->read_only && !state_.statement->only_moves_sequences && !writes;
+    if (holds) root_ = internal::MakeHold(plan, frame_, std::move(root_));
     return Status();
   }
 

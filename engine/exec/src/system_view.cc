@@ -135,7 +135,26 @@ Datum DateTimePrecisionOf(const type::SqlType& type) {
   }
 }
 
-void AddColumns(const catalog::Table& table, std::string_view database, Rows& rows) {
+Datum Number(int64_t number) { return Text(std::to_string(number)); }
+
+// is_identity and what follows it.
+Row IdentityView(const catalog::Root& root, const catalog::Column& column) {
+  const catalog::SequencePtr sequence =
+      column.identity == catalog::Identity::kNone ? nullptr : root.FindSequence(column.sequences.at(0));
+  if (sequence == nullptr) {
+    const Datum null = Datum::Null();
+    return {Text("NO"), null, null, null, null, null, Text("NO")};
+  }
+  return {Text("YES"),
+          Text(column.identity == catalog::Identity::kAlways ? "ALWAYS" : "BY DEFAULT"),
+          Number(sequence->start),
+          Number(sequence->increment),
+          Number(sequence->max),
+          Number(sequence->min),
+          Text(sequence->cycle ? "YES" : "NO")};
+}
+
+void AddColumns(const catalog::Root& root, const catalog::Table& table, std::string_view database, Rows& rows) {
   for (const uint32_t i : table.LiveColumns()) {  // ordinal positions keep the gaps, as in PostgreSQL
     const catalog::Column& column = table.columns[i];
     const bool sized =
@@ -144,9 +163,35 @@ void AddColumns(const catalog::Table& table, std::string_view database, Rows& ro
                     Datum::Int(static_cast<int64_t>(i) + 1), TextOrNull(column.default_sql),
                     Text(column.not_null ? "NO" : "YES"), Text(type::TypeName(column.type.id)),
                     sized ? Datum::Int(column.type.length) : Datum::Null(), PrecisionOf(column.type),
-                    ScaleOf(column.type), DateTimePrecisionOf(column.type), Text(UdtName(column.type.id)),
-                    Text(table.view.has_value() ? "NO" : "YES")});
+                    ScaleOf(column.type), DateTimePrecisionOf(column.type), Text(UdtName(column.type.id))});
+    for (Datum& value : IdentityView(root, column)) rows.back().push_back(std::move(value));
+    rows.back().push_back(Text(table.view.has_value() ? "NO" : "YES"));
   }
+}
+
+bool IsOfIdentityColumn(const catalog::Root& root, const catalog::Sequence& sequence) {
+  const catalog::TablePtr table = root.FindTable(sequence.owner);
+  if (table == nullptr) return false;
+  return std::any_of(table->columns.begin(), table->columns.end(), [&](const catalog::Column& column) {
+    return column.identity != catalog::Identity::kNone && !column.sequences.empty() &&
+           column.sequences[0] == sequence.id;
+  });
+}
+
+void AddSequence(const catalog::Root& root, const catalog::Sequence& sequence, std::string_view database, Rows& rows) {
+  if (IsOfIdentityColumn(root, sequence)) return;
+  rows.push_back({Text(database), Text(sequence.schema), Text(sequence.name), Text(type::TypeName(sequence.type)),
+                  PrecisionOf(sequence.type), Datum::Int(2), Datum::Int(0), Number(sequence.start),
+                  Number(sequence.min), Number(sequence.max), Number(sequence.increment),
+                  Text(sequence.cycle ? "YES" : "NO")});
+}
+
+void AddPgSequence(const catalog::Sequence& sequence, std::string_view owner, Rows& rows) {
+  const catalog::SequenceValue value = sequence.state->Look().value;
+  rows.push_back({Text(sequence.schema), Text(sequence.name), Text(owner), Text(type::TypeName(sequence.type)),
+                  Datum::Int(sequence.start), Datum::Int(sequence.min), Datum::Int(sequence.max),
+                  Datum::Int(sequence.increment), Datum::Bool(sequence.cycle), Datum::Int(sequence.cache),
+                  value.called ? Datum::Int(value.last) : Datum::Null()});
 }
 
 void AddTableConstraints(const catalog::Table& table, std::string_view database, Rows& rows) {
@@ -245,16 +290,44 @@ class SystemViewOperator final : public Operator {
   Status Rewind() override { return next_ = 0, Status(); }
 
  private:
+  void MakeSequenceRows(std::string_view database, std::string_view owner) {
+    const catalog::Root& root = *frame_.state.options.root;
+    const bool standard = plan_.system_view == "information_schema.sequences";
+    root.ForEachSequence([&](const catalog::SequencePtr& sequence) {
+      if (standard) {
+        AddSequence(root, *sequence, database, rows_);
+      } else {
+        AddPgSequence(*sequence, owner, rows_);
+      }
+    });
+    made_ = true;
+  }
+
+  // The values as they are now: sequences know no snapshots.
+  Status MakeSequenceRow() {
+    const catalog::SequencePtr sequence = frame_.state.options.root->FindSequence(plan_.sequence);
+    if (sequence == nullptr) return Error("42P01", "relation \"" + plan_.system_view + "\" does not exist");
+    const catalog::SequenceState::View view = sequence->state->Look();
+    rows_.push_back({Datum::Int(view.value.last), Datum::Int(static_cast<int64_t>(view.logged_ahead)),
+                     Datum::Bool(view.value.called)});
+    made_ = true;
+    return Status();
+  }
+
   Status MakeRows() {
+    if (plan_.sequence != ObjectId()) return MakeSequenceRow();
     const std::string& view = plan_.system_view;
     const std::string_view database = frame_.state.options.function.database;
     const std::string_view owner = frame_.state.options.function.user;
+    if (view == "information_schema.sequences" || view == "pg_catalog.pg_sequences") {
+      return MakeSequenceRows(database, owner), Status();
+    }
     bool known = true;
     frame_.state.options.root->ForEachTable([&](const catalog::TablePtr& table) {
       if (view == "information_schema.tables") {
         AddTables(*table, database, rows_);
       } else if (view == "information_schema.columns") {
-        AddColumns(*table, database, rows_);
+        AddColumns(*frame_.state.options.root, *table, database, rows_);
       } else if (view == "information_schema.table_constraints") {
         AddTableConstraints(*table, database, rows_);
       } else if (view == "information_schema.check_constraints") {

@@ -68,6 +68,7 @@ Registry MakeRegistry() {
   RegisterDateTimeOperators(registry);
   RegisterDateTimeFunctions(registry);
   RegisterToCharFunctions(registry);
+  RegisterSequenceFunctions(registry);
   RegisterSessionFunctions(registry);
   RegisterNumberCasts(registry);
   RegisterTextCasts(registry);

@@ -71,6 +71,7 @@ void RegisterDateTimeOperators(Registry& registry);
 void RegisterDateTimeFunctions(Registry& registry);
 void RegisterToCharFunctions(Registry& registry);
 void RegisterSessionFunctions(Registry& registry);
+void RegisterSequenceFunctions(Registry& registry);
 void RegisterNumberCasts(Registry& registry);
 void RegisterTextCasts(Registry& registry);
 void RegisterDateTimeCasts(Registry& registry);

@@ -71,4 +71,21 @@ Result<StatementPtr> Analyze(std::string_view sql, const AnalyzeContext& context
   return StatementPtr(std::move(statement));
 }
 
+Result<std::vector<DefaultSequence>> SequencesOfDefaults(const catalog::Table& table, const AnalyzeContext& context) {
+  std::vector<DefaultSequence> found;
+  const Status status = RunOnBigStack([&] {
+    for (uint32_t i = 0; i < table.columns.size(); ++i) {
+      const std::string& sql = table.columns[i].default_sql;
+      if (sql.find('(') == std::string::npos) continue;  // it calls nothing
+      Statement statement;
+      const TextPositions positions("");
+      Binder binder(context, positions, "", statement);
+      for (const ObjectId id : binder.SequencesOfDefault(table.columns[i])) found.push_back({i, id});
+    }
+    return Status();
+  });
+  if (!status.ok()) return status.error();
+  return found;
+}
+
 }  // namespace sisal::sql

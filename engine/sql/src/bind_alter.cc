@@ -58,6 +58,7 @@ Result<Binder::AlteredRelation> Binder::FindAltered(const PgQuery__RangeVar& rel
       UseTable(table);
       return AlteredRelation{std::move(table), true};
     }
+    if (context_.root->FindSequence(in, name) != nullptr) return NotSupported(-1, "ALTER TABLE of a sequence");
   }
   const std::string qualified = (schema.empty() ? "" : schema + ".") + name;
   if (!missing_ok) {

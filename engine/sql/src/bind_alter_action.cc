@@ -18,6 +18,11 @@ TableDraft DraftOf(const catalog::Table& table) {
   return draft;
 }
 
+Error IsIdentity(const catalog::Table& table, std::string_view column) {
+  return Error("42601",
+               "column \"" + std::string(column) + "\" of relation \"" + table.name + "\" is an identity column");
+}
+
 // Rows lie under the primary key: without it they move under hidden numbers.
 void DropPrimaryKey(AlterDraft& draft) {
   draft.changed.primary_key.clear();
@@ -176,6 +181,8 @@ Status Binder::AddColumn(const PgQuery__AlterTableCmd& action, AlterDraft& draft
   }
   TableDraft added = DraftOf(draft.changed);
   SISAL_RETURN_IF_ERROR(BindColumnDef(definition, added));
+  // The rows that are there would need values of a sequence that is not there yet.
+  if (!added.sequences.empty()) return NotSupported(-1, "ADD COLUMN of a serial or identity column");
   SISAL_RETURN_IF_ERROR(TakeDraft(std::move(added), draft));
   const auto slot = static_cast<uint32_t>(draft.changed.columns.size() - 1);
   const catalog::Column& column = draft.changed.columns[slot];
@@ -208,6 +215,7 @@ Status Binder::DropColumn(const PgQuery__AlterTableCmd& action, AlterDraft& draf
   const bool cascade = action.behavior == PG_QUERY__DROP_BEHAVIOR__DROP_CASCADE;
   SISAL_ASSIGN_OR_RETURN(const auto views, TakeDependents(found, cascade, description, draft.dependents));
   draft.dependents.insert(draft.dependents.end(), views.begin(), views.end());
+  statement_.drop.cascade |= action.behavior == PG_QUERY__DROP_BEHAVIOR__DROP_CASCADE;  // for its sequences
   const type::SqlType type = changed.columns[*slot].type;
   changed.columns[*slot] = catalog::Column();
   changed.columns[*slot].type = type;
@@ -251,6 +259,9 @@ Status Binder::SetNotNull(std::string_view name, bool not_null, AlterDraft& draf
   if (!not_null && std::find(key.begin(), key.end(), *slot) != key.end()) {
     return Error("42P16", "column \"" + std::string(name) + "\" is in a primary key");
   }
+  if (!not_null && changed.columns[*slot].identity != catalog::Identity::kNone) {
+    return IsIdentity(*draft.table, name);
+  }
   if (not_null && !changed.columns[*slot].not_null) draft.not_null.push_back(*slot);
   changed.columns[*slot].not_null = not_null;
   return Status();
@@ -262,6 +273,10 @@ Status Binder::SetDefault(const PgQuery__AlterTableCmd& action, size_t number, A
   const std::optional<uint32_t> slot = draft.changed.FindColumn(name);
   if (!slot.has_value()) return NoSuchColumn(*draft.table, name);
   catalog::Column& column = draft.changed.columns[*slot];
+  if (column.identity != catalog::Identity::kNone) {
+    if (action.def != nullptr) return IsIdentity(*draft.table, name);
+    return IsIdentity(*draft.table, name).WithHint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.");
+  }
   if (action.def == nullptr) {
     column.default_sql.clear();
     return Status();

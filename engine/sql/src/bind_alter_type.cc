@@ -40,6 +40,10 @@ Status Binder::AlterColumnType(const PgQuery__AlterTableCmd& action, AlterDraft&
   const bool again = std::any_of(draft.values.begin(), draft.values.end(),
                                  [&](const Assignment& value) { return value.column == *slot; });
   if (again) return Error("0A000", "cannot alter type of column \"" + name + "\" twice");
+  // Its sequence would have to follow.
+  if (draft.changed.columns[*slot].identity != catalog::Identity::kNone) {
+    return NotSupported(-1, "a new type for an identity column");
+  }
   SISAL_ASSIGN_OR_RETURN(const SqlType type, ResolveType(*definition.type_name));
   const auto views = catalog::ViewsUsing(*context_.root, draft.table->id, *slot);
   if (!views.empty()) {

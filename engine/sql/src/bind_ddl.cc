@@ -169,22 +169,19 @@ Status Binder::BindColumnDef(const PgQuery__ColumnDef& node, TableDraft& draft) 
   if (FindDraftColumn(draft, column.name).has_value()) {
     return Error("42701", "column \"" + column.name + "\" specified more than once");
   }
-  const std::string_view type_name = LastName(NodeList(node.type_name->names, node.type_name->n_names));
-  for (const std::string_view serial : {"serial", "serial2", "serial4", "serial8", "smallserial", "bigserial"}) {
-    if (node.type_name->n_names == 1 && type_name == serial) {
-      return NotSupported(node.type_name->location, "the type " + std::string(serial));
-    }
-  }
   if (node.coll_clause != nullptr) return NotSupported(node.coll_clause->location, "COLLATE");
   if (!View(node.compression).empty()) return NotSupported(node.location, "COMPRESSION");
   if (node.n_fdwoptions > 0) return NotSupported(node.location, "OPTIONS of a column");
-  SISAL_ASSIGN_OR_RETURN(column.type, ResolveType(*node.type_name));
+  SISAL_ASSIGN_OR_RETURN(const bool serial, BindSerialType(*node.type_name, column));
+  if (!serial) {
+    SISAL_ASSIGN_OR_RETURN(column.type, ResolveType(*node.type_name));
+  }
   draft.columns.push_back(std::move(column));
   draft.null_allowed.emplace_back();
   for (const Node* constraint : NodeList(node.constraints, node.n_constraints)) {
     SISAL_RETURN_IF_ERROR(BindConstraint(*constraint->constraint, &node, draft));
   }
-  return Status();
+  return serial ? FinishSerial(draft) : Status();
 }
 
 // `column`: the definition that the constraint belongs to, the draft's last; nullptr: a constraint of the table.
@@ -212,6 +209,11 @@ Status Binder::BindConstraint(const PgQuery__Constraint& node, const PgQuery__Co
         return At(node.location, "42601",
                   "multiple default values specified for column \"" + names[0] + "\" of table \"" + draft.name + "\"");
       }
+      if (target.identity != catalog::Identity::kNone) {
+        return At(
+            node.location, "42601",
+            "both default and identity specified for column \"" + names[0] + "\" of table \"" + draft.name + "\"");
+      }
       SISAL_RETURN_IF_ERROR(CheckDefault(node.raw_expr, target));
       SISAL_ASSIGN_OR_RETURN(target.default_sql, DefaultText(*column, node));
       return BindDefaultText(target.default_sql, target).status();
@@ -225,8 +227,9 @@ Status Binder::BindConstraint(const PgQuery__Constraint& node, const PgQuery__Co
     case PG_QUERY__CONSTR_TYPE__CONSTR_FOREIGN:
       return NotSupported(node.location, "FOREIGN KEY");
     case PG_QUERY__CONSTR_TYPE__CONSTR_GENERATED:
-    case PG_QUERY__CONSTR_TYPE__CONSTR_IDENTITY:
       return NotSupported(node.location, "GENERATED");
+    case PG_QUERY__CONSTR_TYPE__CONSTR_IDENTITY:
+      return BindIdentity(node, draft);
     case PG_QUERY__CONSTR_TYPE__CONSTR_EXCLUSION:
       return NotSupported(node.location, "EXCLUDE");
     default:
@@ -304,6 +307,7 @@ std::unique_ptr<catalog::Table> Binder::FinishTable(TableDraft draft) {
             [](const catalog::Check& a, const catalog::Check& b) { return a.name < b.name; });
   std::vector<std::string> taken = {draft.name};
   for (const catalog::Check& check : draft.checks) taken.push_back(check.name);
+  for (const OwnedSequence& owned : draft.sequences) taken.push_back(owned.sequence.name);
   for (const DraftKey& key : unique_keys) taken.push_back(key.name);
   if (draft.primary_key.has_value()) {
     table->primary_key = draft.primary_key->columns;
@@ -349,6 +353,7 @@ Status Binder::BindCreateTable(const PgQuery__CreateStmt& node) {
   }
   SISAL_RETURN_IF_ERROR(BindChecks(draft));
   SISAL_RETURN_IF_ERROR(CheckKeyNames(draft));
+  statement_.create_table.sequences = draft.sequences;
   statement_.create_table.table = FinishTable(std::move(draft));
   statement_.create_table.if_not_exists = node.if_not_exists;
   return Status();

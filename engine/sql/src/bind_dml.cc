@@ -62,6 +62,7 @@ Result<std::vector<Assignment>> Binder::BindAssignments(Scope& scope, const cata
     } else {
       SISAL_ASSIGN_OR_RETURN(const Expr* expr, BindExpr(scope, value));
       SISAL_ASSIGN_OR_RETURN(assignment.value, CoerceForColumn(expr, table->columns[*column], LocationOf(value)));
+      SISAL_RETURN_IF_ERROR(CheckIdentityUpdate(table->columns[*column]));
     }
     assignments.push_back(assignment);
   }

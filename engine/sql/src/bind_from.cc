@@ -197,6 +197,10 @@ Result<std::unique_ptr<FromTree>> Binder::BindRangeVar(Scope& scope, const PgQue
     leaf.plan = plan;
     return AddLeaf(scope, std::move(leaf), std::move(item), columns, items);
   }
+  // A view's text names none: what it names may be called otherwise now.
+  if (const catalog::SequencePtr sequence = in_view_ == nullptr ? FindSequence(schema, name) : nullptr) {
+    return BindSequenceItem(scope, sequence, node, items);
+  }
   SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindTable(node));
   if (table->view.has_value()) return BindViewLeaf(scope, table, node, items);
   item.schema = table->schema;

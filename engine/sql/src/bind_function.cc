@@ -133,6 +133,9 @@ Result<const Expr*> Binder::BindFuncCall(Scope& scope, const PgQuery__FuncCall& 
   if (node.agg_distinct) return no_aggregate("DISTINCT");
   if (node.n_agg_order > 0) return no_aggregate("ORDER BY");
   if (node.agg_filter != nullptr) return no_aggregate("FILTER");
+  if (IsSequenceFunction(name, arg_nodes.size())) {
+    return BindSequenceCall(scope, name, arg_nodes, node.location, names.size() > 1 ? "pg_catalog." : "");
+  }
   SISAL_ASSIGN_OR_RETURN(std::vector<const Expr*> args, BindList(scope, arg_nodes));
   return CallFunction(name, std::move(args), node.location, names.size() > 1 ? "pg_catalog." : "");
 }

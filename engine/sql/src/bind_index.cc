@@ -27,6 +27,10 @@ Status Binder::BindCreateIndex(const PgQuery__IndexStmt& node) {
   if (!View(node.table_space).empty()) return NotSupported(-1, "TABLESPACE");
   const std::string method(View(node.access_method));
   if (!method.empty() && method != "btree") return NotSupported(-1, "the index method \"" + method + "\"");
+  if (FindSequence(View(node.relation->schemaname), View(node.relation->relname)) != nullptr) {
+    return Error("42809", "cannot create index on relation \"" + std::string(View(node.relation->relname)) + "\"")
+        .WithDetail("This operation is not supported for sequences.");
+  }
   Result<catalog::TablePtr> found = FindWritableTable(*node.relation);
   if (!found.ok()) return std::move(found).error().WithPosition(0);
   const catalog::TablePtr table = *found;
@@ -80,6 +84,7 @@ Status Binder::BindDrop(const PgQuery__DropStmt& node) {
   if (node.remove_type == PG_QUERY__OBJECT_TYPE__OBJECT_TABLE) return BindDropTable(node);
   if (node.remove_type == PG_QUERY__OBJECT_TYPE__OBJECT_INDEX) return BindDropIndex(node);
   if (node.remove_type == PG_QUERY__OBJECT_TYPE__OBJECT_VIEW) return BindDropView(node);
+  if (node.remove_type == PG_QUERY__OBJECT_TYPE__OBJECT_SEQUENCE) return BindDropSequence(node);
   return NotSupported(-1, "DROP of this kind of object");
 }
 
@@ -102,6 +107,11 @@ Result<catalog::TablePtr> Binder::FindDropped(const QualifiedName& name, DropKin
     if (found == nullptr) {
       found = context_.root->FindTableOfIndex(schema, name.name);
       found_kind = DropKind::kIndex;
+    }
+    if (found == nullptr && context_.root->FindSequence(schema, name.name) != nullptr) {
+      return Error("42809",
+                   "\"" + name.name + "\" is not " + std::string(wanted.article) + " " + std::string(wanted.name))
+          .WithHint("Use DROP SEQUENCE to remove a sequence.");
     }
     if (found == nullptr) continue;
     if (found_kind == kind) {
@@ -127,6 +137,7 @@ Result<catalog::TablePtr> Binder::FindDropped(const QualifiedName& name, DropKin
 Status Binder::BindDropTable(const PgQuery__DropStmt& node) {
   UtilityCommand(StatementKind::kDropTable, "DROP TABLE");
   statement_.depends_on_catalog = true;
+  statement_.drop.cascade = node.behavior == PG_QUERY__DROP_BEHAVIOR__DROP_CASCADE;
   for (const Node* object : NodeList(node.objects, node.n_objects)) {
     SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table,
                            FindDropped(NameOf(object), DropKind::kTable, node.missing_ok));
@@ -175,7 +186,11 @@ void Binder::AddDropped(const catalog::TablePtr& table) {
 Status Binder::BindTruncate(const PgQuery__TruncateStmt& node) {
   UtilityCommand(StatementKind::kTruncate, "TRUNCATE TABLE");
   statement_.depends_on_catalog = true;
+  statement_.drop.restart_identity = node.restart_seqs;
   for (const Node* relation : NodeList(node.relations, node.n_relations)) {
+    if (FindSequence(View(relation->range_var->schemaname), View(relation->range_var->relname)) != nullptr) {
+      return Error("42809", "\"" + std::string(View(relation->range_var->relname)) + "\" is not a table");
+    }
     SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindWritableTable(*relation->range_var));
     if (table->view.has_value()) return Error("42809", "\"" + table->name + "\" is not a table");
     AddDropped(table);

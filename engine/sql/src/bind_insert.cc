@@ -10,6 +10,9 @@ Result<catalog::TablePtr> Binder::FindWritableTable(const PgQuery__RangeVar& nod
   if (schema == "information_schema" || schema == "pg_catalog") {
     return At(node.location, "42501", "permission denied for table " + std::string(View(node.relname)));
   }
+  if (FindSequence(schema, View(node.relname)) != nullptr) {
+    return Error("42809", "cannot change sequence \"" + std::string(View(node.relname)) + "\"");
+  }
   return FindTable(node);
 }
 
@@ -23,6 +26,10 @@ Result<const Expr*> Binder::DefaultOf(const catalog::TablePtr& table, uint32_t c
   const catalog::Column& definition = table->columns[column];
   const Expr*& cached = defaults_[{table.get(), column}];
   if (cached != nullptr) return cached;
+  if (definition.identity != catalog::Identity::kNone) {
+    SISAL_ASSIGN_OR_RETURN(cached, NextIdentity(*table, column));
+    return cached;
+  }
   if (definition.default_sql.empty()) {
     cached = MakeConstant(definition.type, type::Datum(), -1);
     return cached;
@@ -85,7 +92,9 @@ Result<Plan*> Binder::InsertFromValues(Scope& scope, const catalog::TablePtr& ta
       const catalog::Column& column = table->columns[columns[i]];
       if (items[i]->node_case == PG_QUERY__NODE__NODE_SET_TO_DEFAULT) continue;
       SISAL_ASSIGN_OR_RETURN(const Expr* value, BindExpr(scope, items[i]));
-      SISAL_ASSIGN_OR_RETURN(row[columns[i]], CoerceForColumn(value, column, LocationOf(items[i])));
+      SISAL_ASSIGN_OR_RETURN(value, CoerceForColumn(value, column, LocationOf(items[i])));
+      SISAL_ASSIGN_OR_RETURN(const bool takes, TakesInsertedValue(column));
+      if (takes) row[columns[i]] = value;
     }
     for (uint32_t i = 0; i < row.size(); ++i) {
       if (row[i] != nullptr) continue;
@@ -123,7 +132,9 @@ Result<Plan*> Binder::InsertFromQuery(const catalog::TablePtr& table, const std:
       query.plan->output[i] = column.type.id;
       value = MakeColumn(i, column.type.id, query.locations[i]);
     }
-    SISAL_ASSIGN_OR_RETURN(exprs[columns[i]], CoerceForColumn(value, column, query.locations[i]));
+    SISAL_ASSIGN_OR_RETURN(value, CoerceForColumn(value, column, query.locations[i]));
+    SISAL_ASSIGN_OR_RETURN(const bool takes, TakesInsertedValue(column));
+    if (takes) exprs[columns[i]] = value;
   }
   for (uint32_t i = 0; i < exprs.size(); ++i) {
     if (exprs[i] != nullptr) continue;
@@ -136,10 +147,7 @@ Status Binder::BindInsert(const PgQuery__InsertStmt& node) {
   statement_.kind = StatementKind::kInsert;
   statement_.command = "INSERT";
   statement_.read_only = false;
-  if (node.override == PG_QUERY__OVERRIDING_KIND__OVERRIDING_USER_VALUE ||
-      node.override == PG_QUERY__OVERRIDING_KIND__OVERRIDING_SYSTEM_VALUE) {
-    return NotSupported(-1, "OVERRIDING");
-  }
+  overriding_ = node.override;
   SISAL_ASSIGN_OR_RETURN(const CommonTable* common_tables, BindWith(node.with_clause, nullptr, nullptr));
   SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindWriteTarget(*node.relation, "insert into"));
   const std::string alias(

@@ -60,6 +60,9 @@ std::string LockName(const PgQuery__LockingClause& clause) {
 
 Status Binder::LockLeaf(Leaf& leaf, const PgQuery__LockingClause& clause) {
   const std::string name = LockName(clause);
+  if (leaf.kind == LeafKind::kSystemView && leaf.plan->sequence != ObjectId()) {
+    return Error("42809", "cannot lock rows in sequence \"" + leaf.plan->system_view + "\"");
+  }
   if (leaf.kind == LeafKind::kSystemView) return NotSupported(-1, name + " of a system view");
   if (leaf.kind == LeafKind::kPlan && !IsTableless(leaf.plan)) {
     return NotSupported(-1, name + " of a sub-select in FROM");

@@ -241,6 +241,11 @@ BoundQuery Binder::FinishQuery(Plan* plan, std::vector<Target> targets, const st
   std::vector<const Expr*> exprs;
   std::vector<uint32_t> place(targets.size(), kNoColumn);
   bool late = false, locks = false;
+  const bool any_locked =
+      std::any_of(targets.begin(), targets.end(), [](const Target& target) { return target.locked != nullptr; });
+  const bool postpones =
+      !distinct && !any_locked && limits.offset == nullptr && (limits.limit != nullptr || !order.empty());
+  std::vector<size_t> postponed;
   std::vector<bool> sorted(targets.size(), false);
   for (const OrderKey& key : order) sorted[key.target] = true;
   for (size_t i = 0; i < targets.size(); ++i) {
@@ -249,6 +254,14 @@ BoundQuery Binder::FinishQuery(Plan* plan, std::vector<Target> targets, const st
     locks |= locked;
     late |= (targets[i].junk && !locked) || targets[i].expr->type.id == TypeId::kUnknown;
     if (targets[i].expr->type.id == TypeId::kUnknown) continue;
+    // nextval() is called in the order of the result, and no more often than LIMIT lets rows through.
+    const bool last =
+        postpones && !sorted[i] && !targets[i].junk && IsVolatile(targets[i].expr) && !HasSubplan(targets[i].expr);
+    if (last) {
+      postponed.push_back(i);
+      late = true;
+      continue;
+    }
     place[i] = static_cast<uint32_t>(exprs.size());
     exprs.push_back(targets[i].expr);
   }
@@ -259,6 +272,16 @@ BoundQuery Binder::FinishQuery(Plan* plan, std::vector<Target> targets, const st
       if (!target.junk) exprs.push_back(target.expr);
     }
     return Describe(AddProject(plan, std::move(exprs)), targets);
+  }
+  for (const size_t i : postponed) {
+    targets[i].expr = Rewrite(targets[i].expr, [&](const Expr* part) -> const Expr* {
+      if (part->kind != ExprKind::kColumn) return nullptr;
+      const auto same =
+          std::find_if(exprs.begin(), exprs.end(), [&](const Expr* other) { return SameExpr(other, part); });
+      const auto position = static_cast<uint32_t>(same - exprs.begin());
+      if (same == exprs.end()) exprs.push_back(part);
+      return MakeColumn(position, part->type, -1);
+    });
   }
   plan = AddProject(plan, std::move(exprs));
   if (distinct) {

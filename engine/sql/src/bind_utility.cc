@@ -232,6 +232,10 @@ Status Binder::BindStatement(const Node& node) {
       return BindCreateTable(*node.create_stmt);
     case PG_QUERY__NODE__NODE_INDEX_STMT:
       return BindCreateIndex(*node.index_stmt);
+    case PG_QUERY__NODE__NODE_CREATE_SEQ_STMT:
+      return BindCreateSequence(*node.create_seq_stmt);
+    case PG_QUERY__NODE__NODE_ALTER_SEQ_STMT:
+      return BindAlterSequence(*node.alter_seq_stmt);
     case PG_QUERY__NODE__NODE_DROP_STMT:
       return BindDrop(*node.drop_stmt);
     case PG_QUERY__NODE__NODE_VIEW_STMT:
@@ -251,7 +255,9 @@ Status Binder::BindStatement(const Node& node) {
     default:
       return NotSupported(-1, StatementName(node));
   }
-  statement_.depends_on_catalog = !statement_.tables.empty();
+  statement_.depends_on_catalog = !statement_.tables.empty() || !statement_.sequences.empty();
+  statement_.only_moves_sequences = statement_.read_only && statement_.calls_nextval;
+  if (statement_.calls_nextval) statement_.read_only = false;
   return FinishParameters();
 }
 
@@ -266,8 +272,6 @@ std::string_view Binder::StatementName(const Node& node) {
       return "OWNER TO";
     case PG_QUERY__NODE__NODE_CREATE_TABLE_AS_STMT:
       return "CREATE TABLE AS";
-    case PG_QUERY__NODE__NODE_CREATE_SEQ_STMT:
-      return "CREATE SEQUENCE";
     case PG_QUERY__NODE__NODE_CREATE_SCHEMA_STMT:
       return "CREATE SCHEMA";
     case PG_QUERY__NODE__NODE_CREATE_FUNCTION_STMT:

@@ -53,6 +53,7 @@ class Binder {
       : context_(context), text_(&context.text), positions_(&positions), sql_(sql), statement_(statement) {}
 
   Status BindStatement(const Node& node);
+  std::vector<ObjectId> SequencesOfDefault(const catalog::Column& column);
 
  private:
   struct Planned {
@@ -476,6 +477,33 @@ class Binder {
                                                         const std::string& description,
                                                         const std::vector<catalog::TablePtr>& dropped);
   Status DropDependents(PgQuery__DropBehavior behavior);
+
+  // --- Sequences (bind_sequence.cc) ---------------------------------------------------------------------------------
+  Status BindCreateSequence(const PgQuery__CreateSeqStmt& node);
+  Status BindAlterSequence(const PgQuery__AlterSeqStmt& node);
+  Status BindDropSequence(const PgQuery__DropStmt& node);
+  Status BindSequenceOptions(NodeList nodes, bool for_identity, SequenceStatement& statement);
+  Status BindSequenceOwner(const PgQuery__DefElem& option, SequenceStatement::Owner& owner);
+  catalog::SequencePtr FindSequence(std::string_view schema, std::string_view name) const;  // nullptr: none
+  void UseSequence(const catalog::SequencePtr& sequence);
+  // False: it is no serial type.
+  Result<bool> BindSerialType(const PgQuery__TypeName& name, catalog::Column& column);
+  Status FinishSerial(TableDraft& draft);
+  Status BindIdentity(const PgQuery__Constraint& node, TableDraft& draft);
+  Result<std::string> AddOwnedSequence(const SequenceStatement& options, TableDraft& draft);
+  Result<const Expr*> NextIdentity(const catalog::Table& table, uint32_t column);
+  // Whether INSERT puts a value that is no DEFAULT into the column, or its next one in place of that. Errors: 428C9.
+  Result<bool> TakesInsertedValue(const catalog::Column& column) const;
+  Status CheckIdentityUpdate(const catalog::Column& column) const;
+  static bool IsSequenceFunction(std::string_view name, size_t argument_count);
+  const Expr* MakeSequenceId(const catalog::Sequence& sequence, int32_t location);
+  Result<const Expr*> CallSequenceFunction(std::string_view name, std::vector<const Expr*> args, int32_t location);
+  Result<const Expr*> BindSequenceName(Scope& scope, const Node* node);
+  Result<const Expr*> BindSequenceCall(Scope& scope, std::string_view name, NodeList arg_nodes, int32_t location,
+                                       std::string_view schema);
+  Result<std::unique_ptr<FromTree>> BindSequenceItem(Scope& scope, const catalog::SequencePtr& sequence,
+                                                     const PgQuery__RangeVar& node, std::vector<NamespaceItem>& items);
+
   Status BindTransaction(const PgQuery__TransactionStmt& node);
   Status BindTransactionModes(NodeList options);
   Status BindSet(const PgQuery__VariableSetStmt& node);
@@ -499,6 +527,7 @@ class Binder {
   const catalog::View* in_view_ = nullptr;                        // whose stored text is being bound
   std::vector<catalog::ViewSource>* recorded_sources_ = nullptr;  // of the view that is being made
   uint32_t view_uses_ = 0;
+  PgQuery__OverridingKind overriding_ = PG_QUERY__OVERRIDING_KIND__OVERRIDING_NOT_SET;
   uint32_t depth_ = 0;                             // levels of expressions and queries around what is being bound
   uint64_t duplication_ = 1;                       // how often the expression that is being bound appears in the result
   std::vector<ColumnUse>* column_uses_ = nullptr;  // while a CHECK is defined

@@ -292,7 +292,7 @@ std::string Printer::Line(const Plan& plan, const std::vector<Names>& inputs, Na
              ")";
     case PlanKind::kSystemView:
       for (size_t i = 0; i < plan.output.size(); ++i) columns.push_back("#" + std::to_string(i));
-      return "View: " + plan.system_view;
+      return (plan.sequence == ObjectId() ? "View: " : "Sequence: ") + plan.system_view;
     case PlanKind::kFilter:
       return "Filter: " + Text(*plan.predicate, columns);
     case PlanKind::kProject:

@@ -26,6 +26,13 @@ constexpr SystemViewColumn kColumns[] = {
     {"numeric_scale", kInteger},
     {"datetime_precision", kInteger},
     {"udt_name", kText},
+    {"is_identity", kText},
+    {"identity_generation", kText},
+    {"identity_start", kText},
+    {"identity_increment", kText},
+    {"identity_maximum", kText},
+    {"identity_minimum", kText},
+    {"identity_cycle", kText},
     {"is_updatable", kText},
 };
 // constraint_type: PRIMARY KEY, UNIQUE, CHECK.
@@ -71,6 +78,26 @@ constexpr SystemViewColumn kPgViews[] = {
     {"viewowner", kText},
     {"definition", kText},
 };
+// Without those of identity columns, as in PostgreSQL.
+constexpr SystemViewColumn kSequences[] = {
+    {"sequence_catalog", kText},
+    {"sequence_schema", kText},
+    {"sequence_name", kText},
+    {"data_type", kText},
+    {"numeric_precision", kInteger},
+    {"numeric_precision_radix", kInteger},
+    {"numeric_scale", kInteger},
+    {"start_value", kText},
+    {"minimum_value", kText},
+    {"maximum_value", kText},
+    {"increment", kText},
+    {"cycle_option", kText},
+};
+constexpr SystemViewColumn kPgSequences[] = {
+    {"schemaname", kText},    {"sequencename", kText}, {"sequenceowner", kText}, {"data_type", kText},
+    {"start_value", kBigint}, {"min_value", kBigint},  {"max_value", kBigint},   {"increment_by", kBigint},
+    {"cycle", kBoolean},      {"cache_size", kBigint}, {"last_value", kBigint},
+};
 
 constexpr SystemView kViews[] = {
     {"information_schema.tables", kTables},
@@ -82,6 +109,8 @@ constexpr SystemView kViews[] = {
     {"pg_catalog.pg_views", kPgViews},
     {"pg_catalog.pg_tables", kPgTables},
     {"pg_catalog.pg_indexes", kPgIndexes},
+    {"information_schema.sequences", kSequences},
+    {"pg_catalog.pg_sequences", kPgSequences},
 };
 
 }  // namespace

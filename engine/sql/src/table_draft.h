@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "node.h"
-#include "sisal/catalog/schema.h"
+#include "sisal/sql/statement.h"
 
 namespace sisal::sql {
 
@@ -25,7 +25,8 @@ struct TableDraft {
   std::optional<DraftKey> primary_key;
   std::vector<DraftKey> unique_keys;
   std::vector<const PgQuery__Constraint*> check_nodes;
-  std::vector<catalog::Check> checks;  // in the text's order, named
+  std::vector<catalog::Check> checks;    // in the text's order, named
+  std::vector<OwnedSequence> sequences;  // of serial and identity columns
 };
 
 // Not among the dropped ones.

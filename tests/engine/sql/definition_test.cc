@@ -93,7 +93,6 @@ TEST_F(DefinitionTest, RefusesAsPostgres) {
       {"CREATE TABLE d (a int DEFAULT $1)", "42P02@31 there is no parameter $1"},
       {"CREATE TABLE d (ctid int)", "42701@0 column name \"ctid\" conflicts with a system column name"},
       {"CREATE TABLE d (a nope)", "42704@19 type \"nope\" does not exist"},
-      {"CREATE TABLE d (a serial)", "0A000@19 the type serial is not supported"},
       {"CREATE TABLE d (a int, CHECK (sum(a) > 1))",
        "42803@31 aggregate functions are not allowed in check constraints"},
       {"CREATE TABLE d (a int, CHECK (a > (SELECT 1)))", "0A000@35 cannot use subquery in check constraint"},

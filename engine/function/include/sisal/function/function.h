@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,13 +18,30 @@
 
 namespace sisal::function {
 
+// The session's way to sequences, by object id.
+class Sequences {
+ public:
+  virtual ~Sequences() = default;
+  // By a name as regclass reads it. Errors: 42602, 42P01, 3F000, 42809.
+  virtual Result<int64_t> Find(std::string_view name) = 0;
+  // Errors: 25006, 42P01 dropped, 2200H, those of a commit that fails before it is logged. Suspend.
+  virtual Status Next(int64_t id, std::span<int64_t> values) = 0;
+  virtual Status Set(int64_t id, int64_t value, bool called) = 0;  // and 22003
+  // The values that this session got last. Errors: 55000.
+  virtual Result<int64_t> Current(int64_t id) = 0;
+  virtual Result<int64_t> Last() = 0;
+  // The quoted name of the sequence that a column owns; empty: it owns none. Errors: those of Find, 42703.
+  virtual Result<std::string> OwnedBy(std::string_view table, std::string_view column) = 0;
+};
+
 // What a kernel may know of the statement that runs.
 struct Context {
   type::TextSettings text;
   int64_t transaction_start_micros = 0;  // now(), current_timestamp
   int64_t statement_start_micros = 0;
-  const Clock* clock = nullptr;  // clock_timestamp()
-  LazyRandom* random = nullptr;  // random()
+  const Clock* clock = nullptr;    // clock_timestamp()
+  LazyRandom* random = nullptr;    // random()
+  Sequences* sequences = nullptr;  // nextval(); nullptr: where no session runs
   std::string_view user = "sisal", database = "sisal", server_version;
 };
 

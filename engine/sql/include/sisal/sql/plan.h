@@ -146,6 +146,7 @@ struct Plan {
   std::vector<const Expr*> function_args;
   bool with_ordinality = false;
   std::string system_view;  // kSystemView: "information_schema.tables"
+  ObjectId sequence;        // kSystemView: if not 0, the one row of this sequence
 
   const Expr* predicate = nullptr;  // kFilter; kTableScan: filter; kJoin: condition over left ++ right
   std::vector<const Expr*> exprs;   // kProject; kAggregate: group keys

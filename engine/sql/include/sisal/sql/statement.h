@@ -29,6 +29,9 @@ enum class StatementKind : uint8_t {
   kAlterTable,
   kCreateView,
   kDropView,
+  kCreateSequence,
+  kAlterSequence,
+  kDropSequence,
   kBegin,
   kCommit,
   kRollback,
@@ -48,8 +51,13 @@ struct OutputColumn {
   bool not_null = false;
 };
 
+struct OwnedSequence {
+  uint32_t column = 0;
+  catalog::Sequence sequence;  // ids unset
+};
 struct CreateTableStatement {
   std::unique_ptr<catalog::Table> table;  // ids unset
+  std::vector<OwnedSequence> sequences;   // of its serial and identity columns
   bool if_not_exists = false;
 };
 struct CreateIndexStatement {
@@ -61,7 +69,22 @@ struct DropStatement {
   std::vector<catalog::TablePtr> tables;  // found; DROP INDEX: the tables of the indexes, with index_names
   std::vector<std::string> index_names;
   std::vector<catalog::TablePtr> dependents;  // CASCADE: views that go too, those that are used by others first
+  std::vector<catalog::SequencePtr> sequences;
   std::vector<std::string> missing;  // IF EXISTS: a notice each (00000, "table \"t\" does not exist, skipping")
+  bool cascade = false;
+  bool restart_identity = false;  // TRUNCATE
+};
+// CREATE and ALTER SEQUENCE.
+struct SequenceStatement {
+  struct Owner {
+    catalog::TablePtr table;  // nullptr: NONE
+    uint32_t column = 0;
+  };
+  std::string schema, name;
+  catalog::SequencePtr altered;  // ALTER; nullptr: it is not there, which IF EXISTS allows
+  catalog::SequenceOptions options;
+  std::optional<Owner> owner;     // absent: not said
+  bool if_exists_or_not = false;  // IF NOT EXISTS of CREATE, IF EXISTS of ALTER
 };
 struct CreateViewStatement {
   std::unique_ptr<catalog::Table> view;  // ids unset
@@ -100,18 +123,24 @@ struct SettingStatement {
 struct Statement {
   StatementKind kind = StatementKind::kEmpty;
   std::string command;    // command tag without counts: "SELECT", "INSERT", "CREATE TABLE"
-  bool read_only = true;  // writes nothing and takes no row locks
+  bool read_only = true;  // writes nothing, takes no row locks, and moves no sequence
+  // A query that is not read-only only because it calls nextval() or setval(), which look at the transaction
+  // themselves.
+  bool only_moves_sequences = false;
+  bool calls_nextval = false;  // or setval()
   bool returns_rows = false;
   std::vector<OutputColumn> output;
-  std::vector<type::SqlType> params;      // $1, $2, ...
-  std::vector<catalog::TablePtr> tables;  // used, to be locked and re-validated
-  bool depends_on_catalog = true;         // false: valid under any root
-  const Plan* plan = nullptr;             // kQuery, kInsert, kUpdate, kDelete, kExplain (of the inner statement)
+  std::vector<type::SqlType> params;            // $1, $2, ...
+  std::vector<catalog::TablePtr> tables;        // used, to be locked and re-validated
+  std::vector<catalog::SequencePtr> sequences;  // used by name
+  bool depends_on_catalog = true;               // false: valid under any root
+  const Plan* plan = nullptr;                   // kQuery, kInsert, kUpdate, kDelete, kExplain (of the inner statement)
   CreateTableStatement create_table;
   CreateIndexStatement create_index;
   DropStatement drop;
   AlterTableStatement alter;
   CreateViewStatement create_view;
+  SequenceStatement sequence;
   TransactionStatement transaction;
   SettingStatement setting;
   bool explain_analyze = false;
@@ -137,6 +166,13 @@ inline constexpr uint32_t kNestingMax = 2000;
 // Errors: 42601 syntax (position set), 54001 nesting, 54000 too long, 22021 invalid UTF-8, 42P01, 42703, 42883, 42804,
 // 42P18 (parameter type not determined), 0A000, ...
 Result<StatementPtr> Analyze(std::string_view sql, const AnalyzeContext& context);
+
+// The sequences that the DEFAULTs of a table's columns name, each with its column. Runs as Analyze does.
+struct DefaultSequence {
+  uint32_t column;
+  ObjectId sequence;
+};
+Result<std::vector<DefaultSequence>> SequencesOfDefaults(const catalog::Table& table, const AnalyzeContext& context);
 
 // "EXPLAIN" text, a line each.
 std::vector<std::string> Explain(const Plan& plan);
