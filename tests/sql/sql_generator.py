@@ -219,6 +219,10 @@ class Generator(Expressions):
         if self.big:
             most = min(most, 2)
         for _ in range(self.rng.randint(1, most) - 1):
+            if not self.big and self.chance(0.15):
+                join, more = self.lateral(scope)
+                text, scope = text + join, scope + more
+                continue
             right, more = self.one_source(depth)
             if self.big and not any(lt == rt for _, lt in scope for _, rt in more):
                 break
@@ -230,6 +234,56 @@ class Generator(Expressions):
                 text = f"{text} {kind} {right} ON {self.join_condition(scope, more, kind)}"
             scope = scope + more
         return text, scope
+
+    def lateral(self, scope):
+        """A join with an item that takes columns from the left."""
+        alias = self.alias()
+        kind, on = self.pick([("CROSS JOIN", ""), ("LEFT JOIN", " ON true"), ("JOIN", " ON true")])
+        numbers = [ref for ref, t in scope if t == "int"]
+        if numbers and self.chance(0.3):
+            series = f"generate_series(1, abs({self.pick(numbers)} % 4))"
+            if kind != "CROSS JOIN" and self.chance(0.5):
+                on = f" ON ({alias} > 1)"
+            return f" {kind} {series} {alias}", [(alias, "int")]
+        types = [self.pick(TYPES) for _ in range(self.rng.randint(1, 2))]
+        inner, source = scope, ""
+        if self.chance(0.6):
+            table = self.pick(self.tables)
+            other = self.alias()
+            columns = [(f"{other}.{c.name}", c.type) for c in table.columns]
+            inner = scope + columns
+            condition = self.join_condition(scope, columns, "JOIN")
+            source = f" FROM {table.name} {other} WHERE {condition}"
+        elif self.chance(0.5):
+            source = f" WHERE {self.condition(inner, 1)}"
+        items = ", ".join(f"CAST({self.expression(t, inner, 1)} AS {CASTS[t]}) AS s{i}" for i, t in enumerate(types))
+        more = [(f"{alias}.s{i}", t) for i, t in enumerate(types)]
+        if kind != "CROSS JOIN" and self.chance(0.5):
+            on = f" ON {self.condition(scope + more, 1)}"
+        return f" {kind} LATERAL (SELECT {items}{source}) {alias}{on}", more
+
+    def recursive_query(self):
+        """A few rounds over the rows of a table."""
+        self.loose = True
+        source, scope = self.one_source(0)
+        types = [self.pick(TYPES) for _ in range(self.rng.randint(1, 2))]
+        first = ", ".join(f"CAST({self.expression(t, scope, 1)} AS {CASTS[t]})" for t in types)
+        own = [(f"r.c{i}", t) for i, t in enumerate(types)]
+        inner, join = own, ""
+        if not self.big and self.chance(0.4):
+            other, more = self.one_source(0)
+            inner, join = own + more, f" JOIN {other} ON {self.join_condition(own, more, 'JOIN')}"
+            if self.chance(0.3):
+                inner, join = own + more, f" CROSS JOIN {other}"
+        again = ", ".join(f"CAST({self.expression(t, inner, 1)} AS {CASTS[t]})" for t in types)
+        names = ", ".join(f"c{i}" for i in range(len(types)))
+        sql = (
+            f"WITH RECURSIVE r(depth, {names}) AS (SELECT 0, {first} FROM {source} WHERE {self.condition(scope, 1)}"
+            f" UNION {self.pick(['', 'ALL '])}SELECT depth + 1, {again} FROM r{join}"
+            f" WHERE (depth < {self.rng.randint(1, 2)} AND {self.condition(inner, 1)}))"
+            f" SELECT depth, {names} FROM r"
+        )
+        return self.finish(sql, len(types) + 1, True)
 
     def using_query(self):
         """Joins with USING and NATURAL: merged columns."""
@@ -293,6 +347,8 @@ class Generator(Expressions):
             return self.set_query()
         if self.chance(0.06):
             return self.using_query()
+        if not self.with_depth and self.chance(0.03):
+            return self.recursive_query()
         if not self.with_depth and self.chance(0.06):
             self.with_depth = True
             query = self.with_query()

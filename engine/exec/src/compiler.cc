@@ -100,7 +100,7 @@ class Compiler {
         for (const Expr* arg : e.args) step.args.push_back(Visit(arg, rows));
         for (const Expr* arg : e.outer_args) step.args.push_back(Visit(arg, rows));
         step.subplan = static_cast<uint32_t>(program_.subplans_.size());
-        program_.subplans_.push_back(std::make_unique<Subplan>(*e.subplan, frame_.state));
+        program_.subplans_.push_back(std::make_unique<Subplan>(*e.subplan, frame_));
         Emit(std::move(step));
         break;
       default:

@@ -47,15 +47,19 @@ class JoinOperator final : public Operator {
   }
 
   Status Rewind() override {
-    built_ = false;
     left_done_ = false;
     left_chunk_ = {};
     left_row_ = 0;
+    next_unmatched_ = 0;
+    SISAL_RETURN_IF_ERROR(left_->Rewind());
+    if (built_ && plan_.right_is_fixed) {
+      matched_.assign(matched_.size(), false);
+      return Status();
+    }
+    built_ = false;
     rows_.Clear();
     keys_.Clear();
     buckets_.clear();
-    next_unmatched_ = 0;
-    SISAL_RETURN_IF_ERROR(left_->Rewind());
     return right_->Rewind();
   }
 

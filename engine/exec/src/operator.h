@@ -32,7 +32,8 @@ Result<OperatorPtr> MakeOperator(const sql::Plan& plan, Frame& frame, int depth 
 // One running copy of a subquery's plan; made when it is first needed.
 class Subplan {
  public:
-  Subplan(const sql::Plan& plan, State& state) : plan_(plan), frame_{state, {}} {}
+  // `around` outlives it.
+  Subplan(const sql::Plan& plan, Frame& around) : plan_(plan), frame_{around.state, {}, {}, &around} {}
   // Starts with the given outer row (constant vectors).
   Status Start(std::vector<type::Vector> outer);
   Status Next(type::Chunk& out) { return root_->Next(out); }
@@ -71,8 +72,11 @@ OperatorPtr MakeAggregate(const sql::Plan& plan, Frame& frame, OperatorPtr input
 OperatorPtr MakeWindow(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeDistinct(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeAppend(const sql::Plan& plan, Frame& frame, std::vector<OperatorPtr> inputs);
+OperatorPtr MakeRecursiveUnion(const sql::Plan& plan, Frame& frame, OperatorPtr start, OperatorPtr next);
+OperatorPtr MakeWorkingTable(const sql::Plan& plan, Frame& frame);
 OperatorPtr MakeSetOperation(const sql::Plan& plan, Frame& frame, OperatorPtr left, OperatorPtr right);
 OperatorPtr MakeJoin(const sql::Plan& plan, Frame& frame, OperatorPtr left, OperatorPtr right);
+OperatorPtr MakeLateralJoin(const sql::Plan& plan, Frame& frame, OperatorPtr left);
 OperatorPtr MakeInsert(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeUpdate(const sql::Plan& plan, Frame& frame, OperatorPtr input);
 OperatorPtr MakeDelete(const sql::Plan& plan, Frame& frame, OperatorPtr input);

@@ -266,10 +266,16 @@ Result<OperatorPtr> MakeOperator(const sql::Plan& plan, Frame& frame, int depth)
       return internal::MakeDistinct(plan, frame, std::move(inputs[0]));
     case PlanKind::kJoin:
       return internal::MakeJoin(plan, frame, std::move(inputs[0]), std::move(inputs[1]));
+    case PlanKind::kLateralJoin:
+      return internal::MakeLateralJoin(plan, frame, std::move(inputs[0]));
     case PlanKind::kAppend:
       return internal::MakeAppend(plan, frame, std::move(inputs));
     case PlanKind::kSetOperation:
       return internal::MakeSetOperation(plan, frame, std::move(inputs[0]), std::move(inputs[1]));
+    case PlanKind::kRecursiveUnion:
+      return internal::MakeRecursiveUnion(plan, frame, std::move(inputs[0]), std::move(inputs[1]));
+    case PlanKind::kWorkingTable:
+      return internal::MakeWorkingTable(plan, frame);
     case PlanKind::kInsert:
       return internal::MakeInsert(plan, frame, std::move(inputs[0]));
     case PlanKind::kUpdate:

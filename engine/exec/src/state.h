@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "sisal/sql/statement.h"
 
 namespace sisal::exec {
+
+class RowStore;
 
 // Counts what a statement's sorts, groups and hash tables hold. Confined.
 class MemoryTracker {
@@ -45,6 +48,8 @@ struct State {
 struct Frame {
   State& state;
   std::vector<type::Vector> outer;
+  std::map<uint32_t, const RowStore*> working_tables = {};  // of the recursions that run, by their number
+  const Frame* around = nullptr;                            // of the plan that has this one as a subplan
 };
 
 }  // namespace sisal::exec

@@ -32,6 +32,7 @@ Result<const Expr*> Binder::FindColumn(Scope& scope, std::string_view name, int3
           return At(location, "42702", "column reference \"" + std::string(name) + "\" is ambiguous");
         }
         found = column.expr;
+        if (!item.lateral_allowed) return NoLateral(item.name, location);
       }
     }
     if (found != nullptr) NoteViewUse(*at, found);
@@ -56,6 +57,7 @@ Result<const Expr*> Binder::FindQualifiedColumn(Scope& scope, std::string_view s
       if (found == nullptr) {
         return At(location, "42703", "column " + std::string(relation) + "." + std::string(name) + " does not exist");
       }
+      if (!item.lateral_allowed) return NoLateral(item.name, location);
       NoteViewUse(*at, found);
       return WithPosition(ThroughFrames(scope, *at, found, location), location);
     }
@@ -84,6 +86,11 @@ bool HasColumn(const Scope* scope, std::string_view name) {
 }
 
 }  // namespace
+
+Error Binder::NoLateral(std::string_view relation, int32_t location) const {
+  return At(location, "42P10", "invalid reference to FROM-clause entry for table \"" + std::string(relation) + "\"")
+      .WithDetail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.");
+}
 
 Error Binder::HiddenRelation(std::string_view relation, int32_t location) const {
   const std::string name = "\"" + std::string(relation) + "\"";

@@ -118,6 +118,7 @@ Status Binder::BindRowWrite(PlanKind kind, const RowWrite& clauses) {
 Result<std::unique_ptr<FromTree>> Binder::BindWriteFrom(Scope& scope, NodeList from) {
   auto target = std::make_unique<FromTree>();
   scope.clause = Clause::kFrom;
+  scope.lateral_begin = scope.items.size();
   SISAL_ASSIGN_OR_RETURN(std::unique_ptr<FromTree> others, BindFrom(scope, from));
   scope.clause = Clause::kSelect;
   if (others == nullptr) return target;

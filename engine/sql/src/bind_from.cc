@@ -140,11 +140,9 @@ Result<std::unique_ptr<FromTree>> Binder::BindFrom(Scope& scope, NodeList from) 
       tree = std::move(next);
       continue;
     }
-    auto both = std::make_unique<FromTree>();
-    both->left = std::move(tree);
-    both->right = std::move(next);
-    tree = std::move(both);
+    tree = JoinLeft(scope, std::move(tree), std::move(next));
   }
+  if (tree != nullptr) SISAL_RETURN_IF_ERROR(CheckLateral(scope, *tree));
   return tree;
 }
 
@@ -227,27 +225,17 @@ Result<std::unique_ptr<FromTree>> Binder::AddQueryLeaf(Scope& scope, LeafKind ki
 Result<std::unique_ptr<FromTree>> Binder::BindCommonTable(Scope& scope, const CommonTable& common,
                                                           const PgQuery__RangeVar& node,
                                                           std::vector<NamespaceItem>& items) {
-  QueryOptions options;
-  options.around = common.around;
-  options.frame = scope.frame;
-  options.common_tables = common.previous;
-  if (common.node->ctequery->node_case != PG_QUERY__NODE__NODE_SELECT_STMT) {
-    return NotSupported(common.node->location, "INSERT, UPDATE or DELETE in WITH");
-  }
-  SISAL_ASSIGN_OR_RETURN(BoundQuery query, BindQuery(*common.node->ctequery->select_stmt, options));
+  if (common.recursion != nullptr) return BindWorkingTable(scope, common, node, items);
+  SISAL_ASSIGN_OR_RETURN(BoundQuery query, BindCommonQuery(common, scope.frame));
   // It is bound at each use; a volatile one would give different rows each time.
   ++common.uses;
+  if (recursion_depth_ > 0 && IsVolatile(*query.plan)) {
+    return NotSupported(node.location, "a WITH query that calls volatile functions or locks rows, in a recursive term");
+  }
   if (common.uses > 1 && IsVolatile(*query.plan)) {
     return NotSupported(node.location,
                         "a second reference to a WITH query that calls volatile functions or locks rows");
   }
-  const NodeList names(common.node->aliascolnames, common.node->n_aliascolnames);
-  if (names.size() > query.columns.size()) {
-    return At(common.node->location, "42P10",
-              "WITH query \"" + common.name + "\" has " + std::to_string(query.columns.size()) +
-                  " columns available but " + std::to_string(names.size()) + " columns specified");
-  }
-  for (size_t i = 0; i < names.size(); ++i) query.columns[i].name = StringOf(names[i]);
   NamespaceItem item;
   item.name = common.name;
   return AddQueryLeaf(scope, LeafKind::kWithQuery, std::move(query), std::move(item), node.alias, items);
@@ -255,15 +243,26 @@ Result<std::unique_ptr<FromTree>> Binder::BindCommonTable(Scope& scope, const Co
 
 Result<std::unique_ptr<FromTree>> Binder::BindRangeSubselect(Scope& scope, const PgQuery__RangeSubselect& node,
                                                              std::vector<NamespaceItem>& items) {
-  const int32_t location = LocationOf(node.subquery);
-  if (node.lateral) return NotSupported(location, "LATERAL");
   QueryOptions options;
   options.around = scope.outer;
   options.lateral = &scope;
   options.frame = scope.frame;
   options.common_tables = scope.common_tables;
+  Scope left;
+  Frame frame;
+  if (node.lateral) {
+    left = LateralScope(scope);
+    frame.parent = scope.frame;
+    options.around = &left;
+    options.lateral = nullptr;
+    options.frame = &frame;
+  }
   SISAL_ASSIGN_OR_RETURN(BoundQuery query, BindQuery(*node.subquery->select_stmt, options));
-  return AddQueryLeaf(scope, LeafKind::kPlan, std::move(query), NamespaceItem(), node.alias, items);
+  SISAL_ASSIGN_OR_RETURN(auto tree,
+                         AddQueryLeaf(scope, LeafKind::kPlan, std::move(query), NamespaceItem(), node.alias, items));
+  scope.leaves.back().lateral = node.lateral;
+  scope.leaves.back().lateral_args = std::move(frame.outer_args);
+  return tree;
 }
 
 Result<std::unique_ptr<FromTree>> Binder::BindRangeFunction(Scope& scope, const PgQuery__RangeFunction& node,
@@ -275,10 +274,13 @@ Result<std::unique_ptr<FromTree>> Binder::BindRangeFunction(Scope& scope, const 
     return NotSupported(LocationOf(first), "this function in FROM");
   const PgQuery__FuncCall& call = *first->func_call;
   const std::string name(LastName(NodeList(call.funcname, call.n_funcname)));
+  // A function sees what is to its left, with or without LATERAL.
+  Scope left = LateralScope(scope);
+  Frame frame;
+  frame.parent = scope.frame;
   Scope arguments;
-  arguments.outer = scope.outer;
-  arguments.lateral = &scope;
-  arguments.frame = scope.frame;
+  arguments.outer = &left;
+  arguments.frame = &frame;
   arguments.common_tables = scope.common_tables;
   arguments.clause = Clause::kFunctionInFrom;
   Plan* plan = nullptr;
@@ -318,6 +320,13 @@ Result<std::unique_ptr<FromTree>> Binder::BindRangeFunction(Scope& scope, const 
     plan->output = {resolved.function->result};
     if (node.ordinality) plan->output.push_back(TypeId::kBigint);
   }
+  const bool lateral = HasLeftColumns(frame.outer_args);
+  if (!lateral) {
+    for (const Expr*& arg : plan->function_args) arg = WithoutFrame(arg, frame.outer_args);
+    for (auto& row : plan->rows) {
+      for (const Expr*& value : row) value = WithoutFrame(value, frame.outer_args);
+    }
+  }
   // The only column is named as the table alias, unless the alias names columns.
   NamespaceItem item;
   item.name = name;
@@ -330,6 +339,8 @@ Result<std::unique_ptr<FromTree>> Binder::BindRangeFunction(Scope& scope, const 
   leaf.kind = LeafKind::kFunction;
   leaf.alias = item.name;
   leaf.plan = plan;
+  leaf.lateral = lateral;
+  if (lateral) leaf.lateral_args = std::move(frame.outer_args);
   return AddLeaf(scope, std::move(leaf), std::move(item), columns, items);
 }
 
@@ -338,7 +349,15 @@ Result<std::unique_ptr<FromTree>> Binder::BindJoin(Scope& scope, const PgQuery__
   auto tree = std::make_unique<FromTree>();
   std::vector<NamespaceItem> left, right;
   SISAL_ASSIGN_OR_RETURN(tree->left, BindFromItem(scope, node.larg, left));
+  const size_t seen = scope.lateral_items.size();
+  const bool keeps_right =
+      node.jointype == PG_QUERY__JOIN_TYPE__JOIN_RIGHT || node.jointype == PG_QUERY__JOIN_TYPE__JOIN_FULL;
+  for (NamespaceItem item : left) {
+    item.lateral_allowed &= !keeps_right;
+    scope.lateral_items.push_back(std::move(item));
+  }
   SISAL_ASSIGN_OR_RETURN(tree->right, BindFromItem(scope, node.rarg, right));
+  scope.lateral_items.resize(seen);
   switch (node.jointype) {
     case PG_QUERY__JOIN_TYPE__JOIN_LEFT:
       tree->join = JoinKind::kLeft;

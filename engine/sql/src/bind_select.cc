@@ -27,13 +27,13 @@ void ReadAheadLess(Plan* plan, const Expr* limit, const Expr* offset) {
 
 Result<const CommonTable*> Binder::BindWith(const PgQuery__WithClause* with, const CommonTable* outer, Scope* around) {
   if (with == nullptr) return outer;
-  if (with->recursive) return NotSupported(with->location, "WITH RECURSIVE");
   constexpr size_t kCommonTablesMax = 1000;
   if (common_tables_.size() + with->n_ctes > kCommonTablesMax) {
     return Error("54000", "a statement can have at most " + std::to_string(kCommonTablesMax) + " WITH queries")
         .WithLimit("with_queries_max", kCommonTablesMax);
   }
   const CommonTable* visible = outer;
+  std::vector<CommonTable*> items;
   for (const Node* node : NodeList(with->ctes, with->n_ctes)) {
     const PgQuery__CommonTableExpr& common = *node->common_table_expr;
     for (const CommonTable* other = visible; other != outer; other = other->previous) {
@@ -45,9 +45,12 @@ Result<const CommonTable*> Binder::BindWith(const PgQuery__WithClause* with, con
     added.name = View(common.ctename);
     added.node = &common;
     added.previous = visible;
+    added.sees = visible;
     added.around = around;
     visible = &added;
+    items.push_back(&added);
   }
+  if (with->recursive) SISAL_RETURN_IF_ERROR(LinkRecursiveWith(items));
   return visible;
 }
 
@@ -55,15 +58,8 @@ Result<const CommonTable*> Binder::BindWith(const PgQuery__WithClause* with, con
 Status Binder::CheckUnusedCommonTables(const CommonTable* from, const CommonTable* until, Frame* frame) {
   for (const CommonTable* common = from; common != until; common = common->previous) {
     if (common->uses > 0) continue;
-    if (common->node->ctequery->node_case != PG_QUERY__NODE__NODE_SELECT_STMT) {
-      return NotSupported(common->node->location, "INSERT, UPDATE or DELETE in WITH");
-    }
-    QueryOptions options;
-    options.around = common->around;
-    options.frame = frame;
-    options.common_tables = common->previous;
     ++common->uses;
-    SISAL_RETURN_IF_ERROR(BindQuery(*common->node->ctequery->select_stmt, options).status());
+    SISAL_RETURN_IF_ERROR(BindCommonQuery(*common, frame).status());
   }
   return Status();
 }
@@ -177,6 +173,7 @@ Result<BoundQuery> Binder::BindSimpleSelect(const PgQuery__SelectStmt& node, con
 
   std::vector<const Expr*> conjuncts;
   AddConjuncts(where, conjuncts);
+  SISAL_RETURN_IF_ERROR(CheckRecursiveTerm(scope, targets, having));
   const bool grouped = scope.has_aggregates || node.n_group_clause > 0 || having != nullptr;
   if (grouped) {
     uint32_t group_count = 0;

@@ -30,6 +30,29 @@ Status Binder::ConvertBranch(BoundQuery& branch, const std::vector<SqlType>& typ
   return Status();
 }
 
+Result<std::vector<SqlType>> Binder::CommonTypes(const std::string& operation, const BoundQuery& left,
+                                                 const BoundQuery& right) const {
+  if (left.columns.size() != right.columns.size()) {
+    return At(right.locations.empty() ? -1 : right.locations[0], "42601",
+              "each " + operation + " query must have the same number of columns");
+  }
+  std::vector<SqlType> types;
+  for (size_t i = 0; i < left.columns.size(); ++i) {
+    const SqlType &a = left.columns[i].type, &b = right.columns[i].type;
+    const TypeId pair[] = {a.id, b.id};
+    size_t failed_at = 0;
+    TypeId matched = TypeId::kUnknown;
+    const std::optional<TypeId> common = CommonType(pair, failed_at, matched);
+    if (!common.has_value()) {
+      return At(right.locations[i], "42804",
+                operation + " types " + TypeList(std::span(pair, 1)) + " and " + TypeList(std::span(pair + 1, 1)) +
+                    " cannot be matched");
+    }
+    types.push_back(a == b && a.id == *common ? a : SqlType(*common));
+  }
+  return types;
+}
+
 Result<BoundQuery> Binder::BindSetOperation(const PgQuery__SelectStmt& node, const QueryOptions& options) {
   for (const auto* part : std::initializer_list<const PgQuery__SelectStmt*>{&node, node.larg, node.rarg}) {
     if (part->n_locking_clause == 0) continue;
@@ -44,24 +67,7 @@ Result<BoundQuery> Binder::BindSetOperation(const PgQuery__SelectStmt& node, con
   inner.exists = false;
   SISAL_ASSIGN_OR_RETURN(BoundQuery left, BindQuery(*node.larg, inner));
   SISAL_ASSIGN_OR_RETURN(BoundQuery right, BindQuery(*node.rarg, inner));
-  if (left.columns.size() != right.columns.size()) {
-    return At(right.locations.empty() ? -1 : right.locations[0], "42601",
-              "each " + name + " query must have the same number of columns");
-  }
-  std::vector<SqlType> types;
-  for (size_t i = 0; i < left.columns.size(); ++i) {
-    const SqlType &a = left.columns[i].type, &b = right.columns[i].type;
-    const TypeId pair[] = {a.id, b.id};
-    size_t failed_at = 0;
-    TypeId matched = TypeId::kUnknown;
-    const std::optional<TypeId> common = CommonType(pair, failed_at, matched);
-    if (!common.has_value()) {
-      return At(right.locations[i], "42804",
-                name + " types " + TypeList(std::span(pair, 1)) + " and " + TypeList(std::span(pair + 1, 1)) +
-                    " cannot be matched");
-    }
-    types.push_back(a == b && a.id == *common ? a : SqlType(*common));
-  }
+  SISAL_ASSIGN_OR_RETURN(const std::vector<SqlType> types, CommonTypes(name, left, right));
   SISAL_RETURN_IF_ERROR(ConvertBranch(left, types, CastContext::kImplicit));
   SISAL_RETURN_IF_ERROR(ConvertBranch(right, types, CastContext::kImplicit));
 

@@ -169,6 +169,7 @@ class Binder {
   Result<const Expr*> FindQualifiedColumn(Scope& scope, std::string_view schema, std::string_view relation,
                                           std::string_view name, int32_t location);
   const Expr* ThroughFrames(Scope& scope, Scope& found_in, const Expr* expr, int32_t location);
+  Error NoLateral(std::string_view relation, int32_t location) const;
   Error HiddenRelation(std::string_view relation, int32_t location) const;
   const Expr* AddOuter(Frame& frame, const Expr* meaning);
   const Expr* NoteUse(const PgQuery__ColumnRef& node, const Expr* column);
@@ -192,6 +193,16 @@ class Binder {
                                                       std::vector<NamespaceItem>& items);
   Result<std::unique_ptr<FromTree>> BindJoin(Scope& scope, const PgQuery__JoinExpr& node,
                                              std::vector<NamespaceItem>& items);
+  // LATERAL (bind_lateral.cc).
+  Scope LateralScope(const Scope& scope) const;
+  static bool HasLeftColumns(const std::vector<const Expr*>& lateral_args);
+  const Expr* WithoutFrame(const Expr* expr, const std::vector<const Expr*>& lateral_args);
+  // Joins `left` with `right`. A lateral item at right's left end moves next to what it refers to.
+  static std::unique_ptr<FromTree> JoinLeft(Scope& scope, std::unique_ptr<FromTree> left,
+                                            std::unique_ptr<FromTree> right);
+  // That the items to the left of each lateral one are in the tree that it is joined with.
+  Status CheckLateral(const Scope& scope, const FromTree& tree) const;
+  Plan* AddLateralJoin(Plan* left, const Leaf& leaf, JoinKind join, const std::vector<const Expr*>& args);
   Status MergeUsing(const Scope& scope, const std::vector<std::string>& names, const std::vector<NamespaceItem>& left,
                     const std::vector<NamespaceItem>& right, FromTree& tree, NamespaceItem& joined);
   Result<catalog::TablePtr> FindTable(const PgQuery__RangeVar& node);
@@ -229,6 +240,19 @@ class Binder {
   Result<BoundQuery> BindSetOperation(const PgQuery__SelectStmt& node, const QueryOptions& options);
   Status ConvertBranch(BoundQuery& branch, const std::vector<SqlType>& types, CastContext context);
   Plan* MakeSetOperation(PgQuery__SetOperation op, bool all, Plan* left, Plan* right);
+  // What each column of a set operation's two branches has in common. Errors: 42601, 42804.
+  Result<std::vector<SqlType>> CommonTypes(const std::string& operation, const BoundQuery& left,
+                                           const BoundQuery& right) const;
+
+  // --- WITH RECURSIVE (bind_recursive.cc) ---------------------------------------------------------------------------
+  Status LinkRecursiveWith(std::span<CommonTable* const> items);
+  Status CheckRecursion(const CommonTable& common);
+  Result<BoundQuery> BindCommonQuery(const CommonTable& common, Frame* frame);
+  Status NameCommonColumns(const CommonTable& common, std::vector<OutputColumn>& columns) const;
+  Result<BoundQuery> BindRecursiveQuery(const CommonTable& common, QueryOptions options);
+  Result<std::unique_ptr<FromTree>> BindWorkingTable(Scope& scope, const CommonTable& common,
+                                                     const PgQuery__RangeVar& node, std::vector<NamespaceItem>& items);
+  Status CheckRecursiveTerm(const Scope& scope, const std::vector<Target>& targets, const Expr* having) const;
   Result<const CommonTable*> BindWith(const PgQuery__WithClause* with, const CommonTable* outer, Scope* around);
   Result<std::vector<Target>> BindTargets(Scope& scope, NodeList list);
   Status CheckUnusedCommonTables(const CommonTable* from, const CommonTable* until, Frame* frame);
@@ -328,6 +352,7 @@ class Binder {
                    WantedOrder* order);
   Planned PlanLeaf(Scope& scope, uint32_t number, std::vector<const Expr*> conjuncts, const std::vector<bool>& used,
                    WantedOrder* order);
+  Planned PlanLateral(Scope& scope, FromTree& tree, std::vector<const Expr*> conjuncts, std::vector<bool> used);
   Planned PlanJoin(Scope& scope, FromTree& tree, std::vector<const Expr*> conjuncts, std::vector<bool> used);
   const Expr* Widened(const Expr* expr, TypeId type);
   void AddImpliedConstants(std::vector<const Expr*>& conjuncts);
@@ -528,7 +553,9 @@ class Binder {
   std::vector<catalog::ViewSource>* recorded_sources_ = nullptr;  // of the view that is being made
   uint32_t view_uses_ = 0;
   PgQuery__OverridingKind overriding_ = PG_QUERY__OVERRIDING_KIND__OVERRIDING_NOT_SET;
-  uint32_t depth_ = 0;                             // levels of expressions and queries around what is being bound
+  uint32_t depth_ = 0;  // levels of expressions and queries around what is being bound
+  uint32_t recursion_count_ = 0;
+  uint32_t recursion_depth_ = 0;                   // recursive terms around what is being bound
   uint64_t duplication_ = 1;                       // how often the expression that is being bound appears in the result
   std::vector<ColumnUse>* column_uses_ = nullptr;  // while a CHECK is defined
   std::deque<CommonTable> common_tables_;
@@ -539,11 +566,14 @@ class Binder {
 void VisitExpr(const Expr* expr, const std::function<void(const Expr*)>& visit);
 bool IsVolatile(const Expr* expr);
 bool IsVolatile(const Plan& plan);
+// The plan gives the same rows at each run of the statement's: it takes nothing from outside and nothing by chance.
+bool IsFixed(const Plan& plan);
 // Calls `visit` for each expression of the node itself.
 void ForEachExpr(const Plan& plan, const std::function<void(const Expr*)>& visit);
 bool HasSubplan(const Expr* expr);
 // The same operation on the same operands; positions do not count.
 bool SameExpr(const Expr* a, const Expr* b);
+void MarkLeaves(const Scope& scope, const FromTree& tree, std::vector<bool>& ids);  // columns of a subtree, by id
 void AddConjuncts(const Expr* predicate, std::vector<const Expr*>& conjuncts);
 // Of all kinds; those of keys are relations' names too.
 std::vector<std::string> ConstraintNames(const catalog::Table& table);

@@ -161,7 +161,9 @@ Result<const Expr*> Binder::CoerceType(const Expr* expr, TypeId id, CastContext 
 
 Result<const Expr*> Binder::CoerceTo(const Expr* expr, const SqlType& type, CastContext context, int32_t location) {
   SISAL_ASSIGN_OR_RETURN(const Expr* converted, CoerceType(expr, type.id, context, location));
-  if (!HasModifiers(type) || converted->type == type) return converted;
+  if (converted->type == type) return converted;
+  // A cast to the bare type takes modifiers off.
+  if (!HasModifiers(type) && context != CastContext::kExplicit) return converted;
   Expr* limited = NewExpr(ExprKind::kModifiers, type, location);
   if (limited->position == 0) limited->position = converted->position;
   limited->flag = context == CastContext::kExplicit;

@@ -100,11 +100,12 @@ std::string Text(const Expr& expr, const Names& columns) {
     case ExprKind::kInList:
       return "(" + args[0] + (expr.flag ? " NOT IN (" : " IN (") + Joined(Names(args.begin() + 1, args.end())) + "))";
     case ExprKind::kScalarSubquery:
+    case ExprKind::kLateral:
     case ExprKind::kExists:
     case ExprKind::kInSubquery: {
       const Names outer = Texts(expr.outer_args, columns);
       const std::string subplan = "subplan(" + Joined(outer) + ")";
-      if (expr.kind == ExprKind::kScalarSubquery) return subplan;
+      if (expr.kind == ExprKind::kScalarSubquery || expr.kind == ExprKind::kLateral) return subplan;
       if (expr.kind == ExprKind::kExists) return (expr.flag ? "(NOT EXISTS " : "(EXISTS ") + subplan + ")";
       return "(" + args[0] + (expr.flag ? " NOT IN " : " IN ") + subplan + ")";
     }
@@ -329,10 +330,21 @@ std::string Printer::Line(const Plan& plan, const std::vector<Names>& inputs, Na
     case PlanKind::kJoin:
       columns.insert(columns.end(), inputs[1].begin(), inputs[1].end());
       return JoinText(plan, inputs[0], inputs[1], columns);
+    case PlanKind::kLateralJoin: {
+      const std::string text = std::string(plan.join == JoinKind::kLeft ? "Left lateral join" : "Lateral join") +
+                               " with " + Text(*plan.lateral, inputs[0]);
+      for (size_t i = columns.size(); i < plan.output.size(); ++i) columns.push_back("#" + std::to_string(i));
+      return text + (plan.predicate != nullptr ? " where " + Text(*plan.predicate, columns) : "");
+    }
     case PlanKind::kAppend:
       return "Append";
     case PlanKind::kSetOperation:
       return std::string(SetOperationName(plan.set_operation));
+    case PlanKind::kRecursiveUnion:
+      return plan.keeps_duplicates ? "Recursive union all" : "Recursive union";
+    case PlanKind::kWorkingTable:
+      for (size_t i = 0; i < plan.output.size(); ++i) columns.push_back("#" + std::to_string(i));
+      return "Working table";
     case PlanKind::kInsert:
       return "Insert into " + plan.table->name +
              (plan.on_conflict ? (plan.conflict_do_update ? " on conflict do update" : " on conflict do nothing") : "");
@@ -353,7 +365,7 @@ void Printer::PrintSubplans(const Plan& plan, size_t depth) {
   add(plan.exprs);
   add(plan.returning);
   add(plan.function_args);
-  for (const Expr* expr : {plan.predicate, plan.limit, plan.offset, plan.conflict_where}) {
+  for (const Expr* expr : {plan.lateral, plan.predicate, plan.limit, plan.offset, plan.conflict_where}) {
     if (expr != nullptr) pending.push_back(expr);
   }
   for (const AggregateCall& call : plan.aggregates) add(call.args);

@@ -4,9 +4,7 @@
 #include "binder.h"
 
 namespace sisal::sql {
-namespace {
 
-// Columns of a subtree, by id.
 void MarkLeaves(const Scope& scope, const FromTree& tree, std::vector<bool>& ids) {
   if (tree.left != nullptr) {
     MarkLeaves(scope, *tree.left, ids);
@@ -16,6 +14,8 @@ void MarkLeaves(const Scope& scope, const FromTree& tree, std::vector<bool>& ids
   const Leaf& leaf = scope.leaves[tree.leaf];
   for (uint32_t i = 0; i < leaf.column_count; ++i) ids[leaf.first_id + i] = true;
 }
+
+namespace {
 
 // Which sides of a join an expression needs.
 struct Sides {
@@ -129,6 +129,9 @@ Binder::Planned Binder::PlanTree(Scope& scope, FromTree& tree, std::vector<const
 
 Binder::Planned Binder::PlanJoin(Scope& scope, FromTree& tree, std::vector<const Expr*> conjuncts,
                                  std::vector<bool> used) {
+  if (tree.right->left == nullptr && HasLeftColumns(scope.leaves[tree.right->leaf].lateral_args)) {
+    return PlanLateral(scope, tree, std::move(conjuncts), std::move(used));
+  }
   const bool inner = tree.join == JoinKind::kInner || tree.join == JoinKind::kCross;
   if (inner) {
     HoistConjuncts(tree, conjuncts);
@@ -159,6 +162,7 @@ Binder::Planned Binder::PlanJoin(Scope& scope, FromTree& tree, std::vector<const
   joined.plan = NewPlan(PlanKind::kJoin);
   Plan& plan = *joined.plan;
   plan.inputs = {left.plan, right.plan};
+  plan.right_is_fixed = IsFixed(*right.plan);
   plan.output = left.plan->output;
   plan.output.insert(plan.output.end(), right.plan->output.begin(), right.plan->output.end());
   joined.ids = left.ids;
@@ -193,6 +197,12 @@ Binder::Planned Binder::PlanLeaf(Scope& scope, uint32_t number, std::vector<cons
   Planned planned;
   if (leaf.kind != LeafKind::kTable) {
     planned.plan = const_cast<Plan*>(leaf.plan);
+    if (leaf.lateral) {
+      // It needs nothing from the left, but has a frame of its own.
+      Plan* nothing = NewPlan(PlanKind::kValues);
+      nothing->rows.emplace_back();
+      planned.plan = AddLateralJoin(nothing, leaf, JoinKind::kCross, leaf.lateral_args);
+    }
     for (uint32_t i = 0; i < leaf.column_count; ++i) planned.ids.push_back(leaf.first_id + i);
     const IdMap map = MapOf(scope, planned.ids);
     for (const Expr*& expr : conjuncts) expr = Remap(expr, map);

@@ -28,6 +28,7 @@ void ForEachExpr(const Plan& plan, const std::function<void(const Expr*)>& visit
   one(plan.predicate);
   all(plan.exprs);
   for (const SortKey& key : plan.sort_keys) visit(key.expr);
+  one(plan.lateral);
   one(plan.limit);
   one(plan.offset);
   for (const AggregateCall& call : plan.aggregates) {
@@ -56,6 +57,33 @@ bool IsVolatile(const Plan& plan) {
   return found ||
          std::any_of(plan.inputs.begin(), plan.inputs.end(), [](const Plan* input) { return IsVolatile(*input); });
 }
+
+namespace {
+
+// It or a subplan of it, as LATERAL has: a working table, or a sequence, whose row moves on within a statement.
+bool ReadsWhatChanges(const Plan& plan) {
+  bool found = plan.kind == PlanKind::kWorkingTable || plan.sequence.value != 0;
+  ForEachExpr(plan, [&](const Expr* expr) {
+    VisitExpr(expr, [&](const Expr* part) {
+      found = found || (part->subplan != nullptr && ReadsWhatChanges(*part->subplan));
+    });
+  });
+  return found || std::any_of(plan.inputs.begin(), plan.inputs.end(),
+                              [](const Plan* input) { return ReadsWhatChanges(*input); });
+}
+
+bool TakesOuter(const Plan& plan) {
+  bool found = false;
+  ForEachExpr(plan, [&](const Expr* expr) {
+    VisitExpr(expr, [&](const Expr* part) { found = found || part->kind == ExprKind::kOuter; });
+  });
+  return found ||
+         std::any_of(plan.inputs.begin(), plan.inputs.end(), [](const Plan* input) { return TakesOuter(*input); });
+}
+
+}  // namespace
+
+bool IsFixed(const Plan& plan) { return !IsVolatile(plan) && !TakesOuter(plan) && !ReadsWhatChanges(plan); }
 
 bool IsVolatile(const Expr* expr) {
   bool found = false;

@@ -16,6 +16,7 @@
 
 #include "node.h"
 #include "sisal/sql/plan.h"
+#include "sisal/sql/statement.h"
 
 namespace sisal::sql {
 
@@ -43,6 +44,7 @@ struct NamespaceItem {
   std::vector<NamedColumn> columns;
   bool relation_visible = true;  // t.a and t.* find it
   bool columns_visible = true;   // a and * find it
+  bool lateral_allowed = true;   // seen by LATERAL: it is not on the other side of a RIGHT or FULL JOIN
 };
 
 enum class LeafKind : uint8_t { kTable, kPlan, kWithQuery, kFunction, kSystemView };
@@ -59,6 +61,9 @@ struct Leaf {
   RowLockWait lock_wait = RowLockWait::kWait;
   // Of the row's key, a further column that no name reaches: for UPDATE, DELETE and row locks.
   std::optional<uint32_t> key_id;
+  // LATERAL: the plan has a frame of its own, whose kOuter i is lateral_args[i], over the columns to the left.
+  bool lateral = false;
+  std::vector<const Expr*> lateral_args;
   bool nullable = false;  // on the inner side of an outer join
 };
 
@@ -77,13 +82,22 @@ struct ColumnInfo {
   bool not_null = false;
 };
 
+// A WITH RECURSIVE query whose recursive term is being bound.
+struct Recursion {
+  uint32_t number = 0;
+  std::vector<OutputColumn> columns;  // as the term sees them
+};
+
 // A WITH query. Bound anew at each reference.
 struct CommonTable {
   std::string name;
   const PgQuery__CommonTableExpr* node = nullptr;
-  const CommonTable* previous = nullptr;  // the ones that its query sees
+  const CommonTable* previous = nullptr;  // where the search for a name goes on
+  const CommonTable* sees = nullptr;      // where it begins for its own query
+  bool recursive = false;                 // it refers to itself
   Scope* around = nullptr;                // where names go on that its query does not know
   mutable uint32_t uses = 0;
+  mutable const Recursion* recursion = nullptr;  // while its recursive term is bound
 };
 
 // Which clause is being bound: what is allowed there, and what its errors call it.
@@ -141,6 +155,10 @@ struct Scope {
   Clause clause = Clause::kSelect;
   std::vector<AggregateCall> aggregates;
   bool has_aggregates = false;
+  bool in_recursive_term = false;  // FROM has the working table
+  // What LATERAL sees: `items` from lateral_begin on, and the left sides of the joins around it.
+  size_t lateral_begin = 0;
+  std::vector<NamespaceItem> lateral_items;
   NodeList window_clause;    // WINDOW
   size_t named_windows = 0;  // how many of its windows are bound
   std::vector<WindowDefinition> windows;

@@ -37,6 +37,7 @@ enum class ExprKind : uint8_t {
   kInList,          // args[0] IN (args[1...]); function is the "=" of args[0] and each; flag: NOT IN
   kScalarSubquery,  // subplan gives one column, at most one row (21000)
   kExists,          // subplan; flag: NOT EXISTS
+  kLateral,         // of a kLateralJoin alone: subplan gives the right rows for one left row
   kInSubquery,      // args[0] <function, "="> any row of subplan's one column; flag: NOT IN
 };
 

@@ -28,8 +28,11 @@ enum class PlanKind : uint8_t {
   kWindow,     // window functions over sorted input: output = the input's columns, then results
   kDistinct,   // of all columns
   kJoin,
-  kAppend,        // UNION ALL: inputs one after another
-  kSetOperation,  // UNION, INTERSECT [ALL], EXCEPT [ALL] of two inputs
+  kLateralJoin,     // inner or left: the plan of `lateral` runs for each row of the input
+  kAppend,          // UNION ALL: inputs one after another
+  kSetOperation,    // UNION, INTERSECT [ALL], EXCEPT [ALL] of two inputs
+  kRecursiveUnion,  // WITH RECURSIVE: inputs[0] once, then inputs[1] over and over, until it gives nothing
+  kWorkingTable,    // below a kRecursiveUnion's inputs[1]: the rows that its last round gave
   kInsert,
   kUpdate,
   kDelete,
@@ -161,6 +164,11 @@ struct Plan {
   std::vector<WindowCall> windows;
   JoinKind join = JoinKind::kInner;
   std::vector<const Expr*> hash_left, hash_right;  // equal pairs: left over the left input, right over the right one
+  const Expr* lateral = nullptr;  // kLateralJoin: outer_args over the input; predicate over its row ++ the plan's
+  // The right input gives the same rows each time, whatever is around the plan: a Rewind may keep them.
+  bool right_is_fixed = false;
+  uint32_t recursion = 0;         // which kWorkingTable belongs to which kRecursiveUnion
+  bool keeps_duplicates = false;  // kRecursiveUnion: UNION ALL
   SetOperationKind set_operation = SetOperationKind::kUnion;
 
   // kInsert: inputs[0] gives one column for each column of the table, converted and with defaults filled in.
