@@ -327,11 +327,27 @@ TEST_F(TransactionsTest, ReadOnlyTransactionsRefuseWrites) {
   EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
 }
 
-TEST_F(TransactionsTest, OptionsThatAreNotBuiltAreRefusedByName) {
+TEST_F(TransactionsTest, SerializableTransactionsFailAtCommit) {
+  ASSERT_STATE(Execute(server, "INSERT INTO t VALUES (1), (2)"), "00000");
   v1::BeginTransactionRequest request;
   request.mutable_transaction()->set_isolation(v1::ISOLATION_LEVEL_SERIALIZABLE);
-  EXPECT_STATE(Begin(server, request), "0A000");
-  request.mutable_transaction()->Clear();
+  const std::string first = Begin(server, request)->transaction().handle();
+  const std::string second = Begin(server, request)->transaction().handle();
+  for (const std::string& handle : {first, second}) {
+    EXPECT_EQ(FirstInteger(ExecuteIn(server, handle, "SELECT count(*) FROM t").response), 2);
+  }
+  ASSERT_STATE(ExecuteIn(server, first, "DELETE FROM t WHERE id = 1"), "00000");
+  ASSERT_STATE(ExecuteIn(server, second, "DELETE FROM t WHERE id = 2"), "00000");
+  EXPECT_STATE(Commit(server, first), "00000");
+  const auto failed = Commit(server, second);
+  EXPECT_STATE(failed, "40001");
+  EXPECT_EQ(failed.status.error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_TRUE(HasRetryInfo(failed.status));
+  EXPECT_EQ(GetByHandle(server, second)->transaction().phase(), v1::TRANSACTION_PHASE_ROLLED_BACK);
+}
+
+TEST_F(TransactionsTest, OptionsThatAreNotBuiltAreRefusedByName) {
+  v1::BeginTransactionRequest request;
   request.mutable_transaction()->mutable_read_bound()->set_min_position("x");
   const auto refused = Begin(server, request);
   EXPECT_STATE(refused, "0A000");

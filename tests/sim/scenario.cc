@@ -14,6 +14,7 @@ const std::vector<Scenario>& Scenarios() {
       {"damage", PlayDamage},
       {"concurrency", PlayConcurrency},
       {"isolation", PlayIsolation},
+      {"serializable", PlaySerializable},
       {"deadlock", PlayDeadlock},
       {"sql", PlaySql},
   };

@@ -71,6 +71,7 @@ void PlayFullDisk(Run& run);
 void PlayDamage(Run& run);
 void PlayConcurrency(Run& run);
 void PlayIsolation(Run& run);
+void PlaySerializable(Run& run);
 void PlayDeadlock(Run& run);
 void PlaySql(Run& run);
 

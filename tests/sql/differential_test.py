@@ -291,7 +291,8 @@ class Judge:
             return True  # two faults in one text
         if theirs is None and ours.startswith("22") and " WHERE " in sql:
             return True  # a condition that theirs has not looked at
-        return (both and ("VALUES" not in sql or "RETURNING" in sql or "DO UPDATE" in sql)) or (
+        lists_rows = re.match(r"INSERT INTO [^(]*(\([^)]*\))? *VALUES", sql)
+        return (both and (not lists_rows or "RETURNING" in sql or "DO UPDATE" in sql)) or (
             ours is None and theirs[:2] == "22" and "DO UPDATE" in sql
         )
 

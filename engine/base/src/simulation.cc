@@ -5,7 +5,7 @@ namespace sisal {
 constinit std::atomic<Plant> internal::plant{Plant::kNone};
 constinit std::atomic<const SimulationHooks*> internal::simulation_hooks{nullptr};
 
-const std::array<PlantName, 21> kPlants = {{
+const std::array<PlantName, 22> kPlants = {{
     {Plant::kWakeDropped, "wake-dropped"},
     {Plant::kAckBeforeSync, "ack-before-sync"},
     {Plant::kPublishedBeforeCopied, "published-before-copied"},
@@ -27,6 +27,7 @@ const std::array<PlantName, 21> kPlants = {{
     {Plant::kNewSegmentNotDurable, "new-segment-not-durable"},
     {Plant::kReadAboveFloor, "read-above-floor"},
     {Plant::kSequenceNotLogged, "sequence-not-logged"},
+    {Plant::kSsiUnchecked, "ssi-unchecked"},
 }};
 
 std::optional<Plant> PlantOf(std::string_view name) {

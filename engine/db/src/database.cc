@@ -43,6 +43,8 @@ class EngineDatabase final : public Database {
 
   std::unique_ptr<Session> NewSession() override { return std::make_unique<EngineSession>(engine_); }
   PreparedPtr FindPointRead(const StatementId& id) override {
+    // A read that stands for itself takes part in the checks of serializable transactions as well.
+    if (defaults_.default_isolation() == txn::Isolation::kSerializable) return nullptr;
     CachedPlanPtr plan = engine_.plans->Find({id, defaults_.PlanHash()});
     return plan != nullptr && plan->point_read() != nullptr ? plan : nullptr;
   }

@@ -34,8 +34,8 @@ Status EngineSession::Begin(const BeginOptions& options) {
   if (open_ != nullptr) return Error("25001", "there is already a transaction in progress");
   txn::TransactionOptions txn_options;
   txn_options.isolation = options.isolation.value_or(settings_.default_isolation());
-  if (txn_options.isolation == txn::Isolation::kSerializable) return ParseIsolation("serializable").status();
   txn_options.read_only = options.read_only || settings_.default_read_only();
+  txn_options.deferrable = options.deferrable;
   open_ = std::make_unique<OpenTransaction>();
   open_->on_error = options.on_error;
   open_->start_micros = engine_.runtime.clock().WallMicros();

@@ -69,6 +69,7 @@ Status EngineSession::ControlTransaction(const sql::Statement& statement, const 
       BeginOptions begin;
       begin.isolation = modes.isolation;
       begin.read_only = modes.read_only.value_or(false);
+      begin.deferrable = modes.deferrable.value_or(false);
       return Begin(begin);
     }
     case Kind::kCommit:
@@ -98,7 +99,8 @@ Status EngineSession::EndBySql(const sql::Statement& statement, const CallOption
     result.notices_list.push_back({"25P01", "there is no transaction in progress", ""});
     return Status();
   }
-  const BeginOptions same{open_->options.isolation, open_->options.read_only, open_->on_error};
+  const BeginOptions same{open_->options.isolation, open_->options.read_only, open_->options.deferrable,
+                          open_->on_error};
   if (open_->failed || statement.kind == Kind::kRollback) {
     Rollback();
     result.set_command("ROLLBACK");
@@ -147,12 +149,16 @@ Status EngineSession::SetTransaction(const sql::TransactionStatement& modes) {
   txn::TransactionOptions options = current;
   if (modes.isolation.has_value()) options.isolation = *modes.isolation;
   if (modes.read_only.has_value()) options.read_only = *modes.read_only;
-  if (options.isolation == txn::Isolation::kSerializable) return ParseIsolation("serializable").status();
+  if (modes.deferrable.has_value()) options.deferrable = *modes.deferrable;
   const bool begun = open_->txn->has_snapshot() || open_->txn->lock_count() > 0;
   const bool nested = !open_->savepoints.empty();
   if (options.isolation != current.isolation && (begun || nested)) {
     return Error("25001", begun ? "SET TRANSACTION ISOLATION LEVEL must be called before any query"
                                 : "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction");
+  }
+  if (options.deferrable != current.deferrable && (begun || nested)) {
+    return Error("25001", nested ? "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction"
+                                 : "SET TRANSACTION [NOT] DEFERRABLE must be called before any query");
   }
   if (!options.read_only && current.read_only && (begun || nested)) {
     return Error("25001", nested ? "cannot set transaction read-write mode inside a read-only transaction"
@@ -162,7 +168,7 @@ Status EngineSession::SetTransaction(const sql::TransactionStatement& modes) {
     open_->options.read_only = options.read_only;
     return Status();
   }
-  if (options.isolation == current.isolation && options.read_only == current.read_only) return Status();
+  if (options == current) return Status();
   open_->txn = engine_.store->Begin(options);
   open_->options = options;
   return Status();
@@ -192,6 +198,8 @@ Result<std::string> EngineSession::Show(const std::string& name) const {
     }
     return std::string((open ? open_->options.read_only : settings_.default_read_only()) ? "on" : "off");
   }
+  if (name == "transaction_deferrable")
+    return std::string(open_ != nullptr && open_->options.deferrable ? "on" : "off");
   if (name == "all") return Error("0A000", "SHOW ALL is not supported yet");
   return settings_.Show(name);
 }

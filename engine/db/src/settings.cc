@@ -95,10 +95,7 @@ Result<txn::Isolation> ParseIsolation(std::string_view name) {
   const std::string lower = Lower(name);
   if (lower == "read committed" || lower == "read uncommitted") return txn::Isolation::kReadCommitted;
   if (lower == "repeatable read" || lower == "snapshot") return txn::Isolation::kSnapshot;
-  if (lower == "serializable") {
-    return Error("0A000", "isolation level SERIALIZABLE is not supported yet")
-        .WithHint("Use REPEATABLE READ, which is snapshot isolation here.");
-  }
+  if (lower == "serializable") return txn::Isolation::kSerializable;
   return BadValue("transaction_isolation", name);
 }
 

@@ -51,7 +51,7 @@ class Settings {
 
 // "read committed", "repeatable read" or "serializable".
 std::string_view IsolationName(txn::Isolation isolation);
-// 22023 if it is none of those (or "snapshot"); 0A000 for serializable, which needs what is not built yet.
+// 22023 if it is none of those (or "snapshot").
 Result<txn::Isolation> ParseIsolation(std::string_view name);
 
 }  // namespace sisal::db

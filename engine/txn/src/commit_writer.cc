@@ -46,7 +46,7 @@ CommitWriter::CommitWriter(StoreCore& core, TxnId txn)
   header_.chunk_txn = txn;
 }
 
-Result<Timestamp> CommitWriter::Append(const WriteSet& writes) {
+Status CommitWriter::Prepare(const WriteSet& writes) {
   header_.operation_count = writes.operation_count();
   header_.chunked = EncodedBytesMax(writes) > piece_bytes_max_;
   SISAL_RETURN_IF_ERROR(ForEachOperation(writes, [this](const Operation& operation) {
@@ -57,12 +57,15 @@ Result<Timestamp> CommitWriter::Append(const WriteSet& writes) {
 
   header_.wall_micros = core_.runtime.clock().WallMicros();
   header_.next_tree = core_.trees.next_id();
-  std::string head;
-  AppendCommitHeader(header_, head);
-  SISAL_ASSIGN_OR_RETURN(wal::LogCredit credit, core_.log->Reserve(head.size() + buffer_.size()));
-  const std::array<std::string_view, 2> pieces = {head, buffer_};
+  AppendCommitHeader(header_, head_);
+  SISAL_ASSIGN_OR_RETURN(credit_, core_.log->Reserve(head_.size() + buffer_.size()));
+  return Status();
+}
+
+Timestamp CommitWriter::Append() {
+  const std::array<std::string_view, 2> pieces = {head_, buffer_};
   const wal::LogRange range =
-      core_.log->Append(std::move(credit), wal::RecordType::kCommit, pieces,
+      core_.log->Append(std::move(credit_), wal::RecordType::kCommit, pieces,
                         [this](wal::LogRange reserved) { core_.horizon.Reserved(Timestamp{reserved.end.value}); });
   return Timestamp{range.end.value};
 }

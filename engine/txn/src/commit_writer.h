@@ -13,9 +13,12 @@ class CommitWriter {
  public:
   CommitWriter(StoreCore& core, TxnId txn);
 
-  // Returns the commit's position, which the applied horizon then waits for. Errors: those of wal::Log::Reserve, before
-  // the commit record has a place: chunks that were written count for nothing. Suspends.
-  Result<Timestamp> Append(const WriteSet& writes);
+  // Everything but the commit record itself, for which there is room afterwards. Errors: those of wal::Log::Reserve;
+  // chunks that were written count for nothing. Suspends.
+  Status Prepare(const WriteSet& writes);
+  // Returns the commit's position, which the applied horizon then waits for. Does not suspend. Requires: Prepare was
+  // ok.
+  Timestamp Append();
 
  private:
   // Writes whole pieces of buffer_, and the rest too if `all`.
@@ -26,6 +29,8 @@ class CommitWriter {
   const uint64_t piece_bytes_max_;
   CommitHeader header_;
   std::string buffer_;  // operations that are not in a chunk yet
+  std::string head_;    // of the commit record
+  wal::LogCredit credit_;
 };
 
 }  // namespace sisal::txn

@@ -25,7 +25,15 @@ Status MergingCursor::Next(size_t limit, EntryBatch& batch) {
     Merge(limit, batch);
     io::YieldIfBudgetSpent();
   }
+  if (transaction_.is_tracked()) NotePassed();
   return Status();
+}
+
+void MergingCursor::NotePassed() const {
+  if (ended_) return transaction_.NoteScan(tree_, range_.lower, range_.upper);
+  if (!last_) return;
+  if (forward_) return transaction_.NoteScan(tree_, range_.lower, *last_ + '\0');  // the next key there can be
+  transaction_.NoteScan(tree_, *last_, range_.upper);
 }
 
 void MergingCursor::ReadTree(size_t limit, EntryBatch& batch) {

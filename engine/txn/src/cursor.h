@@ -27,6 +27,8 @@ class MergingCursor final : public Cursor {
   void Merge(size_t limit, EntryBatch& batch);
   void Emit(const btree::Entry& entry, EntryBatch& batch);
   void Advance(std::string_view key);
+  // For serializable transactions: the part of the range that is behind counts as read, empty places included.
+  void NotePassed() const;
 
   const WriteSet::TreeMap* OwnWrites() const;
   bool Before(std::string_view a, std::string_view b) const { return forward_ ? a < b : b < a; }

@@ -86,7 +86,9 @@ StoreStats StoreImpl::Stats() const {
   stats.transactions_active = core_.active.load(std::memory_order_relaxed);
   stats.commits = core_.commits.load(std::memory_order_relaxed);
   stats.rollbacks = core_.rollbacks.load(std::memory_order_relaxed);
-  stats.conflicts = core_.conflicts.load(std::memory_order_relaxed);
+  stats.serializable_failures = core_.ssi.failures();
+  stats.serializable_retained = core_.ssi.retained();
+  stats.conflicts = core_.conflicts.load(std::memory_order_relaxed) + stats.serializable_failures;
   const IntentStats intents = core_.intents.Stats();
   stats.deadlocks = intents.deadlocks;
   stats.intent_waits = intents.waits;

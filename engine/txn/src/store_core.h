@@ -2,7 +2,7 @@
 //
 // Concurrency: thread-safe. Latch order: a tree, then a version stripe; the graph of waits, then an intent stripe; the
 // log's reservation, then the applied horizon. No two of the three chains are ever held together, and none across a
-// park.
+// park. SsiTable::mutex comes before the log's reservation; its holder does not park.
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,7 @@
 #include "sisal/txn/store.h"
 #include "sisal/wal/log.h"
 #include "snapshots.h"
+#include "ssi.h"
 #include "trees.h"
 #include "versions.h"
 #include "write_set.h"
@@ -49,6 +50,7 @@ class StoreCore {
   SnapshotRegistry snapshots;
   IntentTable intents;
   AppliedHorizon horizon;
+  SsiTable ssi;
   std::unique_ptr<wal::Log> log;
   Timestamp recovered;  // the last commit that the log held at the start; set before any transaction
 

@@ -7,6 +7,7 @@
 #include "cursor.h"
 #include "sisal/base/check.h"
 #include "sisal/base/simulation.h"
+#include "sisal/io/time.h"
 
 namespace sisal::txn {
 namespace {
@@ -20,6 +21,7 @@ TransactionImpl::TransactionImpl(StoreCore& core, const TransactionOptions& opti
       options_(options),
       owner_(TxnId{core.next_txn.fetch_add(1, std::memory_order_relaxed)}),
       lock_timeout_(core.options.lock_timeout) {
+  if (options.isolation == Isolation::kSerializable) tracked_ = std::make_unique<Tracked>();
   core_.active.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -52,9 +54,28 @@ Status TransactionImpl::CheckInterrupt() const {
 }
 
 Status TransactionImpl::TakeSnapshot() {
+  while (true) {
+    SISAL_RETURN_IF_ERROR(TakeSnapshotOnce());
+    if (tracked_ == nullptr || !options_.read_only) return Status();
+    SISAL_RETURN_IF_ERROR(StopTrackingIfSafe());
+    if (tracked_ == nullptr || !options_.deferrable) return Status();
+    SISAL_RETURN_IF_ERROR(PauseForSafety());
+  }
+}
+
+Status TransactionImpl::PauseForSafety() {
+  constexpr Duration kPause = std::chrono::milliseconds(1);
+  io::SleepUntil({core_.runtime.clock().Now() + kPause, interrupt_.cancel});
+  return CheckInterrupt();
+}
+
+Status TransactionImpl::TakeSnapshotOnce() {
   SISAL_CHECK(state_ == State::kOpen);
   Timestamp taken;
   SISAL_SIM_POINT();
+  if (tracked_ != nullptr && !tracked_->place) {
+    tracked_->place = core_.ssi.Enter(owner_.id, !options_.read_only, [this] { return core_.Floor(); });
+  }
   if (options_.read_only) {
     taken = core_.snapshots.Acquire(owner_.id, [this] { return core_.Floor(); });
   } else {
@@ -65,9 +86,28 @@ Status TransactionImpl::TakeSnapshot() {
     }
     taken = core_.snapshots.Acquire(owner_.id, [this] { return core_.horizon.applied(); });
   }
-  if (snapshot_) core_.snapshots.Release(owner_.id, *snapshot_);
+  if (snapshot_) {
+    core_.snapshots.Release(owner_.id, *snapshot_);
+    if (tracked_ != nullptr) tracked_->reads = {};  // nothing of them has left
+  }
   snapshot_ = taken;
   newest_seen_ = std::max(newest_seen_, taken);
+  return Status();
+}
+
+void TransactionImpl::StopTracking() {
+  if (tracked_ != nullptr && tracked_->place) core_.ssi.Leave(owner_.id, *tracked_->place);
+  tracked_.reset();
+}
+
+Status TransactionImpl::StopTrackingIfSafe() {
+  const uint64_t next = core_.ssi.next_writer();
+  while (core_.ssi.HasWriterBelow(next)) {
+    if (!options_.deferrable) return Status();
+    SISAL_RETURN_IF_ERROR(PauseForSafety());
+  }
+  const io::MutexLock lock(core_.ssi.mutex);
+  if (core_.ssi.IsSafe(*snapshot_)) StopTracking();
   return Status();
 }
 
@@ -87,6 +127,7 @@ TreePtr TransactionImpl::FindTree(TreeId id) {
 Result<std::optional<std::string_view>> TransactionImpl::Get(TreeId id, std::string_view key, Arena& arena) {
   SISAL_CHECK(state_ == State::kOpen && snapshot_.has_value());
   if (const WriteSet::Value* own = writes_.FindHeld(id, key)) return *own;
+  if (tracked_ != nullptr) tracked_->reads.AddKey(id, key);
   const Timestamp snapshot =
       SISAL_PLANTED(kSnapshotAdvances) ? std::max(*snapshot_, core_.horizon.applied()) : *snapshot_;
   const TreePtr tree = FindTree(id);
@@ -107,6 +148,9 @@ Result<std::optional<std::string_view>> TransactionImpl::GetNewest(TreeId id, st
     return std::optional<std::string_view>();
   }
   newest_seen_ = std::max(newest_seen_, entry.begin);
+  if (tracked_ != nullptr && snapshot_ && entry.begin > *snapshot_ && tracked_->reads.Contains(id, key)) {
+    return core_.ssi.Fail("a row that was read has changed");
+  }
   if (entry.tombstone) return std::optional<std::string_view>();
   return std::optional(entry.value);
 }
@@ -190,7 +234,31 @@ Status TransactionImpl::DropTree(TreeId tree) {
 
 Result<Timestamp> TransactionImpl::AppendRecords() {
   CommitWriter writer(core_, owner_.id);
-  return writer.Append(writes_);
+  SISAL_RETURN_IF_ERROR(writer.Prepare(writes_));
+  if (tracked_ == nullptr) return writer.Append();
+  WrittenKeys written(writes_);
+  const io::MutexLock lock(core_.ssi.mutex);
+  SISAL_ASSIGN_OR_RETURN(const Timestamp earliest_out, CheckSerializable(written));
+  const Timestamp position = writer.Append();
+  core_.ssi.Publish(position, earliest_out, std::move(tracked_->reads), std::move(written),
+                    [this] { return core_.Floor(); });
+  return position;
+}
+
+Result<Timestamp> TransactionImpl::CheckSerializable(const WrittenKeys& written) const {
+  if (!snapshot_) return Timestamp::Max();  // it has seen nothing but what its intents hold
+  if (SISAL_PLANTED(kSsiUnchecked)) return Timestamp::Max();
+  return core_.ssi.Check({*snapshot_, newest_seen_, tracked_->reads, written});
+}
+
+Status TransactionImpl::CommitReads() {
+  if (tracked_ == nullptr || tracked_->reads.empty()) return Status();
+  const io::MutexLock lock(core_.ssi.mutex);
+  SISAL_ASSIGN_OR_RETURN(const Timestamp earliest_out, CheckSerializable({}));
+  const bool is_alone = core_.ssi.writers() == (options_.read_only ? 0 : 1);
+  if (is_alone) return Status();  // writers to come have later snapshots: they cannot be a pivot for it
+  core_.ssi.Publish(newest_seen_, earliest_out, std::move(tracked_->reads), {}, [this] { return core_.Floor(); });
+  return Status();
 }
 
 Status TransactionImpl::AwaitLogged(Timestamp position, wal::Durability durability) {
@@ -210,7 +278,8 @@ Result<CommitResult> TransactionImpl::Commit(const CommitOptions& options) {
   SISAL_CHECK(state_ == State::kOpen);
   const wal::Durability durability = options.durability.value_or(core_.options.log.durability);
   if (writes_.empty()) {
-    const Status seen = AwaitSeen(durability);
+    Status seen = CommitReads();
+    if (seen.ok()) seen = AwaitSeen(durability);
     End();
     (seen.ok() ? core_.commits : core_.rollbacks).fetch_add(1, std::memory_order_relaxed);
     if (!seen.ok()) return seen;
@@ -260,6 +329,7 @@ void TransactionImpl::End() {
   core_.intents.ReleaseAll(owner_);
   if (snapshot_) core_.snapshots.Release(owner_.id, *snapshot_);
   snapshot_.reset();
+  StopTracking();
   writes_.Clear();
   recent_trees_.clear();
   core_.active.fetch_sub(1, std::memory_order_relaxed);

@@ -48,6 +48,10 @@ class TransactionImpl final : public Transaction {
   void Rollback() override;
 
   // For the cursor.
+  bool is_tracked() const { return tracked_ != nullptr; }
+  void NoteScan(TreeId tree, std::string_view lower, std::string_view upper) {
+    tracked_->reads.AddRange(tree, lower, upper);
+  }
   StoreCore& core() { return core_; }
   const WriteSet& writes() const { return writes_; }
   TreePtr FindTree(TreeId id);
@@ -56,11 +60,27 @@ class TransactionImpl final : public Transaction {
  private:
   enum class State { kOpen, kCommitting, kEnded };
 
+  // What a serializable transaction is checked by.
+  struct Tracked {
+    ReadSet reads;
+    std::optional<SsiTable::Place> place;
+  };
+
   Error InterruptError(io::WaitResult why) const;
   Status CheckWrite(std::string_view key, std::string_view value) const;
   Status CheckSize() const;
   // Puts the write set's records into the log and the position into the horizon. Nothing is applied yet. Suspends.
   Result<Timestamp> AppendRecords();
+  void StopTracking();
+  // For one that only reads: no tracking at a safe snapshot. If it is deferrable, waits for what decides whether this
+  // one is, as far as nothing interrupts it. Suspends.
+  Status StopTrackingIfSafe();
+  Status PauseForSafety();
+  Status TakeSnapshotOnce();
+  // Errors: 40001. Requires: SsiTable::mutex is held.
+  Result<Timestamp> CheckSerializable(const WrittenKeys& written) const;
+  // The commit of one that wrote nothing. Suspends.
+  Status CommitReads();
   // What this transaction has seen must not be undone by a crash. Suspends.
   Status AwaitSeen(wal::Durability durability);
   Status AwaitLogged(Timestamp position, wal::Durability durability);
@@ -75,6 +95,7 @@ class TransactionImpl final : public Transaction {
   IntentOwner owner_;
   WriteSet writes_;
   std::optional<Timestamp> snapshot_;
+  std::unique_ptr<Tracked> tracked_;  // nullptr: not serializable, or nothing can happen to it
   Timestamp newest_granted_;  // newest version of the rows whose intents were granted: the next snapshot includes it
   Timestamp newest_seen_;     // newest commit that anything shown depends on
   io::Interrupt interrupt_;

@@ -27,7 +27,7 @@ const SettingSpec kTable[] = {
      "100 ms.",
      "full|normal"},
     {"default_transaction_isolation", &S::default_transaction_isolation, "", "Isolation where a client names none.",
-     "repeatable read|read committed"},
+     "repeatable read|read committed|serializable"},
     {"wal_segment_bytes", &S::wal_segment_bytes, "bytes", "Size of a log file.", "", kMiB, 4096 * kMiB},
     {"wal_max_bytes", &S::wal_max_bytes, "bytes", "Cap on all log files together; 0: only the disk's.", "", 0,
      kBytesMax},

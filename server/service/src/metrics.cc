@@ -163,6 +163,12 @@ void CollectStore(Core& core, Collector& out) {
   out.Counter("sisal_txn_commits_total", "Commits.", stats.commits);
   out.Counter("sisal_txn_rollbacks_total", "Rollbacks.", stats.rollbacks);
   out.Counter("sisal_txn_conflicts_total", "Serialization failures (40001).", stats.conflicts);
+  out.Counter("sisal_txn_serializable_failures_total",
+              "Of these, transactions whose outcome may have been that of no serial order.",
+              stats.serializable_failures);
+  out.Gauge("sisal_txn_serializable_retained",
+            "Committed serializable transactions that running ones are checked against.",
+            static_cast<double>(stats.serializable_retained));
   out.Counter("sisal_txn_deadlocks_total", "Deadlocks (40P01).", stats.deadlocks);
   Collector::AddHistogram(
       out.Family("sisal_txn_lock_wait_seconds", "Waits for another transaction's rows.", MetricType::Histogram), {},

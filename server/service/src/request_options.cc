@@ -38,7 +38,8 @@ Status CheckIsolation(const v1::TransactionOptions& options, TransactionRequest&
       out.begin.isolation = txn::Isolation::kSnapshot;
       break;
     case v1::ISOLATION_LEVEL_SERIALIZABLE:
-      return Unsupported("TransactionOptions.isolation SERIALIZABLE");
+      out.begin.isolation = txn::Isolation::kSerializable;
+      break;
     default:
       return Error{"22023", "unknown TransactionOptions.isolation"};
   }
@@ -52,9 +53,10 @@ Result<TransactionRequest> CheckTransactionOptions(const v1::TransactionOptions&
   TransactionRequest out;
   SISAL_RETURN_IF_ERROR(CheckIsolation(options, out));
   if (options.has_read_bound()) return Unsupported("TransactionOptions.read_bound");
-  if (options.deferrable()) return Unsupported("TransactionOptions.deferrable");
   out.begin.read_only = options.read_only();
-  out.explicit_begin = out.explicit_begin || options.read_only() || options.has_server_retries();
+  out.begin.deferrable = options.deferrable();
+  out.explicit_begin =
+      out.explicit_begin || options.read_only() || options.deferrable() || options.has_server_retries();
   if (options.has_server_retries()) out.server_retries = options.server_retries();
   if (options.has_idle_timeout() || options.has_max_lifetime()) {
     if (single_use) return Error{"22023", "a single-use transaction has no idle_timeout and no max_lifetime"};

@@ -70,7 +70,8 @@ db::DatabaseOptions DatabaseOptionsOf(const config::Settings& settings) {
   options.plan_cache_entries_max = settings.plan_cache_entries;
   options.default_isolation = settings.default_transaction_isolation == "read committed"
                                   ? txn::Isolation::kReadCommitted
-                                  : txn::Isolation::kSnapshot;
+                              : settings.default_transaction_isolation == "serializable" ? txn::Isolation::kSerializable
+                                                                                         : txn::Isolation::kSnapshot;
   options.idempotency_window = std::chrono::seconds(settings.idempotency_window_seconds);
   options.idempotency_bytes_max = settings.idempotency_bytes;
   return options;

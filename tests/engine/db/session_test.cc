@@ -142,8 +142,54 @@ TEST_F(SessionTest, ReadCommittedSeesEachCommit) {
   EXPECT_EQ(Run("SELECT n FROM t"), "21\n");
 }
 
-TEST_F(SessionTest, SerializableIsRefusedNotWeakened) {
-  EXPECT_EQ(Run("BEGIN ISOLATION LEVEL SERIALIZABLE").substr(0, 11), "ERROR 0A000");
+TEST_F(SessionTest, SerializableRefusesWriteSkew) {
+  Run("CREATE TABLE doctor (id INTEGER PRIMARY KEY, on_call BOOLEAN)");
+  Run("INSERT INTO doctor VALUES (1, true), (2, true)");
+  const auto other = database_->NewSession();
+  const std::string count = "SELECT count(*) FROM doctor WHERE on_call";
+  for (const bool serializable : {false, true}) {
+    Run("UPDATE doctor SET on_call = true");
+    Run(serializable ? "BEGIN ISOLATION LEVEL SERIALIZABLE" : "BEGIN");
+    Run(*other, serializable ? "BEGIN ISOLATION LEVEL SERIALIZABLE" : "BEGIN");
+    EXPECT_EQ(Run("SHOW transaction_isolation"), serializable ? "serializable\n" : "repeatable read\n");
+    EXPECT_EQ(Run(count), "2\n");
+    EXPECT_EQ(Run(*other, count), "2\n");
+    EXPECT_EQ(Run("UPDATE doctor SET on_call = false WHERE id = 1"), "UPDATE 1");
+    EXPECT_EQ(Run(*other, "UPDATE doctor SET on_call = false WHERE id = 2"), "UPDATE 1");
+    EXPECT_EQ(Run("COMMIT"), "COMMIT");
+    EXPECT_EQ(Run(*other, "COMMIT"),
+              serializable
+                  ? "ERROR 40001: could not serialize access due to read/write dependencies among transactions "
+                    "(Reason: this transaction is the pivot of a dangerous structure.)"
+                  : "COMMIT");
+    EXPECT_EQ(Run(count), serializable ? "1\n" : "0\n");
+  }
+}
+
+TEST_F(SessionTest, ADeferrableReaderWaitsUntilItIsSafe) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+  const auto other = database_->NewSession();
+  Run(*other, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+  Run(*other, "SELECT * FROM t");
+  Run("BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE");
+  EXPECT_EQ(Run("SHOW transaction_deferrable"), "on\n");
+  Run("SET LOCAL statement_timeout = 20");
+  EXPECT_EQ(Run("SELECT * FROM t"), "ERROR 57014: canceling statement due to statement timeout");
+  Run("ROLLBACK");
+  Run(*other, "COMMIT");
+  Run("BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE");
+  EXPECT_EQ(Run("SELECT count(*) FROM t"), "0\n");
+  EXPECT_EQ(Run("SET TRANSACTION NOT DEFERRABLE"),
+            "ERROR 25001: SET TRANSACTION [NOT] DEFERRABLE must be called before any query");
+  Run("ROLLBACK");
+}
+
+// The shortcut for reads by key must not be taken where reads count.
+TEST_F(SessionTest, SerializableAsDefault) {
+  EXPECT_EQ(Run("BEGIN"), "BEGIN");
+  EXPECT_EQ(Run("SET LOCAL default_transaction_isolation = 'serializable'"), "SET");
+  EXPECT_EQ(Run("SHOW default_transaction_isolation"), "serializable\n");
+  Run("ROLLBACK");
 }
 
 TEST_F(SessionTest, ReadOnlyTransactionsRefuseWrites) {

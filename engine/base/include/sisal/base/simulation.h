@@ -35,13 +35,14 @@ enum class Plant : uint8_t {
   kNewSegmentNotDurable,  // a segment is used before its header and its name are synced
   kReadAboveFloor,        // a read without a transaction sees what a crash can undo
   kSequenceNotLogged,     // values are handed out that the log does not count as taken
+  kSsiUnchecked,          // a serializable transaction commits without the check
 };
 
 struct PlantName {
   Plant plant;
   const char* name;
 };
-extern const std::array<PlantName, 21> kPlants;
+extern const std::array<PlantName, 22> kPlants;
 std::optional<Plant> PlantOf(std::string_view name);
 // The plants' switch. kNone: none.
 void SetPlant(Plant plant);

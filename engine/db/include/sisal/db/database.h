@@ -71,6 +71,7 @@ enum class OnError : uint8_t { kAbortTransaction, kRollbackStatement };
 struct BeginOptions {
   std::optional<txn::Isolation> isolation;  // absent: the setting
   bool read_only = false;
+  bool deferrable = false;
   OnError on_error = OnError::kAbortTransaction;
 };
 

@@ -29,8 +29,10 @@ struct StoreOptions {
 
 struct StoreStats {
   uint64_t transactions_active = 0, commits = 0, rollbacks = 0;
-  uint64_t conflicts = 0;  // 40001
-  uint64_t deadlocks = 0;  // 40P01
+  uint64_t conflicts = 0;              // 40001
+  uint64_t serializable_failures = 0;  // of these, those of the check of serializable transactions
+  uint64_t serializable_retained = 0;  // committed ones that later ones are checked against
+  uint64_t deadlocks = 0;              // 40P01
   uint64_t intent_waits = 0, intent_wait_us_sum = 0;
   uint64_t intent_wait_us_pow2[24] = {};
   uint64_t trees = 0, entries = 0, versions = 0, bytes = 0;

@@ -22,12 +22,16 @@ namespace sisal::txn {
 enum class Isolation : uint8_t {
   kReadCommitted,  // a snapshot per statement
   kSnapshot,       // SQL's REPEATABLE READ: one snapshot, first committer wins
-  kSerializable,   // refused with 0A000 by the layers above until SSI exists
+  kSerializable,   // kSnapshot, and COMMIT fails with 40001 where the outcome may be that of no serial order
 };
 
 struct TransactionOptions {
   Isolation isolation = Isolation::kSnapshot;
   bool read_only = false;  // snapshot at min(applied, durable): waits for nothing, never shows what a crash can undo
+  // Of a serializable transaction that is read-only: TakeSnapshot waits for a snapshot at which it can neither fail nor
+  // make others fail. Else without effect.
+  bool deferrable = false;
+  bool operator==(const TransactionOptions&) const = default;
 };
 
 enum class LockMode : uint8_t { kShared, kExclusive };
