@@ -154,6 +154,11 @@ Result<std::string> Binder::ViewText() const {
   for (size_t i = 0; i < tokens->n_tokens; ++i) {
     const PgQuery__ScanToken& token = *tokens->tokens[i];
     if (token.token == PG_QUERY__TOKEN__SQL_COMMENT || token.token == PG_QUERY__TOKEN__C_COMMENT) continue;
+    // The grammar has wrapped the query into a WITH that the text lacks.
+    const bool recursive = !found && token.token == PG_QUERY__TOKEN__RECURSIVE;
+    if (recursive && i + 1 < tokens->n_tokens && tokens->tokens[i + 1]->token == PG_QUERY__TOKEN__VIEW) {
+      return NotSupported(-1, "a recursive view");
+    }
     depth += token.token == '(' ? 1 : token.token == ')' ? -1 : 0;
     if (found && token.token != ';') {
       if (end == 0) begin = static_cast<size_t>(token.start);

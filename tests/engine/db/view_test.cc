@@ -171,5 +171,14 @@ TEST_F(ViewTest, ManyViewsOfViewsAreRefused) {
   FAIL() << "2,000 uses of views were allowed";
 }
 
+TEST_F(ViewTest, MayHoldARecursionButNotBeOne) {
+  EXPECT_EQ(Run("CREATE VIEW v AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3)"
+                " SELECT n FROM r"),
+            "CREATE VIEW");
+  EXPECT_EQ(Run("SELECT * FROM v"), "1\n2\n3\n");
+  EXPECT_EQ(Run("CREATE RECURSIVE VIEW w (n) AS SELECT 1 UNION ALL SELECT n + 1 FROM w WHERE n < 3").substr(0, 11),
+            "ERROR 0A000");
+}
+
 }  // namespace
 }  // namespace sisal::db
