@@ -16,7 +16,7 @@ constexpr uint8_t kNotNull = 1;
 constexpr uint8_t kUnique = 1, kIsConstraint = 2;
 constexpr uint8_t kDescending = 1, kNullsFirst = 2;
 constexpr uint8_t kNoInherit = 1;
-constexpr uint8_t kUsed = 1;
+constexpr uint8_t kUsed = 1, kByKey = 2;
 constexpr uint8_t kMatchFull = 1, kHasIndex = 2;
 
 // What a definition may hold besides, by tag. Numbers are part of the file format.
@@ -227,7 +227,7 @@ std::string EncodeView(const View& view) {
     for (const ViewColumn& column : source.columns) {
       AppendLengthPrefixed(content, column.name);
       AppendVarint(content, column.slot);
-      AppendLittle(content, column.used ? kUsed : uint8_t{0});
+      AppendLittle(content, static_cast<uint8_t>((column.used ? kUsed : 0) | (column.key ? kByKey : 0)));
     }
   }
   return content;
@@ -365,10 +365,12 @@ bool ReadSource(ByteReader& reader, ViewSource& source) {
   source.columns.resize(count);
   for (ViewColumn& column : source.columns) {
     uint8_t flags = 0;
-    if (!ReadString(reader, column.name) || !ReadNumber(reader, column.slot) || !ReadFlags(reader, kUsed, flags)) {
+    if (!ReadString(reader, column.name) || !ReadNumber(reader, column.slot) ||
+        !ReadFlags(reader, kUsed | kByKey, flags)) {
       return false;
     }
     column.used = (flags & kUsed) != 0;
+    column.key = (flags & kByKey) != 0;
   }
   return true;
 }

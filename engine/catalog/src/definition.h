@@ -23,7 +23,7 @@
 //     4  it is a view: text, time zone, 4 bytes its offset in seconds, 8 bytes time of making in microseconds, a count
 //     of
 //        sources, then for each: schema, name, its id, column count, then for each column: name, slot, 1 byte flags
-//        (bit 0 = the view uses it)
+//        (bit 0 = the view uses it, bit 1 = and the primary key)
 //
 // A sequence's:
 //   1 byte   129: no format version of a table

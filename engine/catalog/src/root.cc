@@ -74,19 +74,34 @@ void RootImpl::ForEachView(const std::function<void(const TablePtr&)>& visit) co
   views_.ForEach([&](const ObjectId&, const TablePtr& view) { visit(view); });
 }
 
-std::vector<TablePtr> ViewsUsing(const Root& root, ObjectId relation, std::optional<uint32_t> slot) {
+namespace {
+
+// Views with a column of the relation for which `wanted` is true; by id.
+template <typename Wanted>
+std::vector<TablePtr> ViewsWith(const Root& root, ObjectId relation, Wanted wanted) {
   std::vector<TablePtr> views;
   root.ForEachView([&](const TablePtr& view) {
     for (const ViewSource& source : view->view->sources) {
-      if (source.relation != relation) continue;
-      const bool uses =
-          !slot.has_value() || std::any_of(source.columns.begin(), source.columns.end(),
-                                           [&](const ViewColumn& c) { return c.used && c.slot == *slot; });
-      if (uses) views.push_back(view);
+      if (source.relation == relation && wanted(source)) views.push_back(view);
     }
   });
   std::sort(views.begin(), views.end(), [](const TablePtr& a, const TablePtr& b) { return a->id < b->id; });
   return views;
+}
+
+}  // namespace
+
+std::vector<TablePtr> ViewsUsing(const Root& root, ObjectId relation, std::optional<uint32_t> slot) {
+  return ViewsWith(root, relation, [&](const ViewSource& source) {
+    return !slot.has_value() || std::any_of(source.columns.begin(), source.columns.end(),
+                                            [&](const ViewColumn& c) { return c.used && c.slot == *slot; });
+  });
+}
+
+std::vector<TablePtr> ViewsByKey(const Root& root, ObjectId table) {
+  return ViewsWith(root, table, [](const ViewSource& source) {
+    return std::any_of(source.columns.begin(), source.columns.end(), [](const ViewColumn& c) { return c.key; });
+  });
 }
 
 RootImplPtr RootImpl::With(const Delta& delta) const {

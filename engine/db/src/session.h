@@ -113,10 +113,9 @@ class EngineSession final : public Session {
   Status Drop(const sql::Statement& statement, std::vector<Notice>& notices);
   Status Truncate(const sql::Statement& statement, const CallOptions& options);
   Status CreateView(const sql::Statement& statement);
-  // 40001 if a view that has come meanwhile uses a relation that is being dropped, or a column of it. Requires: an
-  // exclusive lock on the relation. `going`: views that go too.
-  Status CheckViewsUsing(const catalog::Table& used, std::optional<uint32_t> slot,
-                         const std::vector<catalog::TablePtr>& going);
+  // 40001 if one of `views`, those that use what is being dropped, has come meanwhile and is not among `going`, which
+  // go too. Requires: an exclusive lock on what they use, and views out of the newest root.
+  Status CheckViews(const std::vector<catalog::TablePtr>& views, const std::vector<catalog::TablePtr>& going);
   Status AlterTable(const sql::StatementPtr& statement, const CallOptions& options, std::vector<Notice>& notices);
   Status DeleteAllRows(const catalog::Table& table, const CallOptions& options);
   // Sequences (session_sequence_ddl.cc). Suspend.

@@ -71,11 +71,16 @@ Status EngineSession::AlterTable(const sql::StatementPtr& statement, const CallO
   for (uint32_t slot = 0; slot < alter.table->columns.size(); ++slot) {
     const catalog::Column &before = alter.table->columns[slot], &after = changed.columns[slot];
     if (before.dropped == after.dropped && before.type == after.type) continue;
-    SISAL_RETURN_IF_ERROR(CheckViewsUsing(*alter.table, slot, alter.dependents));
+    SISAL_RETURN_IF_ERROR(
+        CheckViews(catalog::ViewsUsing(*engine_.catalog->Newest(), alter.table->id, slot), alter.dependents));
+  }
+  if (changed.primary_key != alter.table->primary_key) {
+    SISAL_RETURN_IF_ERROR(
+        CheckViews(catalog::ViewsByKey(*engine_.catalog->Newest(), alter.table->id), alter.dependents));
   }
   for (const catalog::TablePtr& view : alter.dependents) {
     SISAL_RETURN_IF_ERROR(engine_.catalog->DropTable(*open_->txn, Changes(), view));
-    SISAL_RETURN_IF_ERROR(CheckViewsUsing(*view, std::nullopt, alter.dependents));
+    SISAL_RETURN_IF_ERROR(CheckViews(catalog::ViewsUsing(*engine_.catalog->Newest(), view->id), alter.dependents));
   }
   SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr result,
                          engine_.catalog->ChangeTable(*open_->txn, Changes(), alter.table, std::move(changed)));

@@ -202,7 +202,7 @@ Status EngineSession::Drop(const sql::Statement& statement, std::vector<Notice>&
       continue;
     }
     SISAL_RETURN_IF_ERROR(engine_.catalog->DropTable(*open_->txn, Changes(), current));
-    SISAL_RETURN_IF_ERROR(CheckViewsUsing(*current, std::nullopt, tables));
+    SISAL_RETURN_IF_ERROR(CheckViews(catalog::ViewsUsing(*engine_.catalog->Newest(), current->id), tables));
   }
   return Status();
 }

@@ -31,9 +31,9 @@ Status EngineSession::CreateView(const sql::Statement& statement) {
   return engine_.catalog->ChangeTable(*open_->txn, Changes(), create.replaced, std::move(changed)).status();
 }
 
-Status EngineSession::CheckViewsUsing(const catalog::Table& used, std::optional<uint32_t> slot,
-                                      const std::vector<catalog::TablePtr>& going) {
-  for (const catalog::TablePtr& view : catalog::ViewsUsing(*engine_.catalog->Newest(), used.id, slot)) {
+Status EngineSession::CheckViews(const std::vector<catalog::TablePtr>& views,
+                                 const std::vector<catalog::TablePtr>& going) {
+  for (const catalog::TablePtr& view : views) {
     const bool goes =
         std::any_of(going.begin(), going.end(), [&](const catalog::TablePtr& other) { return other->id == view->id; });
     if (goes || Changes().Touches(view->id)) continue;

@@ -236,6 +236,15 @@ Status Binder::DropConstraint(const PgQuery__AlterTableCmd& action, AlterDraft& 
   const std::string name(View(action.name));
   catalog::Table& changed = draft.changed;
   if (!changed.primary_key.empty() && changed.primary_key_name == name) {
+    const std::string description = "constraint " + name + " on table " + draft.table->name;
+    std::vector<Dependent> found;
+    for (const catalog::TablePtr& view : catalog::ViewsByKey(*context_.root, draft.table->id)) {
+      found.push_back({view, "view " + view->name + " depends on " + description});
+      AddViewsUsing(*view, std::nullopt, "view " + view->name, found);
+    }
+    const bool cascade = action.behavior == PG_QUERY__DROP_BEHAVIOR__DROP_CASCADE;
+    SISAL_ASSIGN_OR_RETURN(const auto views, TakeDependents(found, cascade, description, draft.dependents));
+    draft.dependents.insert(draft.dependents.end(), views.begin(), views.end());
     DropPrimaryKey(draft);
     return Status();
   }

@@ -197,6 +197,7 @@ Result<std::unique_ptr<FromTree>> Binder::BindRangeVar(Scope& scope, const PgQue
   }
   // A view's text names none: what it names may be called otherwise now.
   if (const catalog::SequencePtr sequence = in_view_ == nullptr ? FindSequence(schema, name) : nullptr) {
+    if (recorded_sources_ != nullptr) return NotSupported(node.location, "a sequence in the FROM of a view");
     return BindSequenceItem(scope, sequence, node, items);
   }
   SISAL_ASSIGN_OR_RETURN(const catalog::TablePtr table, FindTable(node));

@@ -63,6 +63,7 @@ void Binder::AddDependentGroups(const Scope& scope, std::vector<const Expr*>& gr
       if (part->kind != ExprKind::kColumn || part->index >= kAggregateBase) return;
       if (determined[part->index] && !grouped(part->index)) {
         groups.push_back(MakeColumn(part->index, part->type, -1));
+        NoteKeyUse(*scope.leaves[scope.columns[part->index].leaf].table);
       }
     });
   }

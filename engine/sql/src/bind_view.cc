@@ -87,6 +87,17 @@ void Binder::NoteViewUse(const Scope& scope, const Expr* expr) {
   });
 }
 
+void Binder::NoteKeyUse(const catalog::Table& table) {
+  if (recorded_sources_ == nullptr || in_view_ != nullptr) return;
+  for (catalog::ViewSource& source : *recorded_sources_) {
+    if (source.relation != table.id) continue;
+    for (catalog::ViewColumn& column : source.columns) {
+      column.key |=
+          std::find(table.primary_key.begin(), table.primary_key.end(), column.slot) != table.primary_key.end();
+    }
+  }
+}
+
 // The view's text as a sub-select, in which nothing of the statement around it can be seen.
 Result<BoundQuery> Binder::BindViewQuery(const catalog::TablePtr& view, Frame* frame) {
   if (++view_uses_ > kViewUsesMax) {

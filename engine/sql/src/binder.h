@@ -219,6 +219,7 @@ class Binder {
   void NameAsInView(const PgQuery__RangeVar& node, const catalog::TablePtr& relation, const Scope& scope,
                     NamespaceItem& item);
   void NoteViewUse(const Scope& scope, const Expr* expr);
+  void NoteKeyUse(const catalog::Table& table);
   Result<BoundQuery> BindViewQuery(const catalog::TablePtr& view, Frame* frame);
   Result<std::unique_ptr<FromTree>> BindViewLeaf(Scope& scope, const catalog::TablePtr& view,
                                                  const PgQuery__RangeVar& node, std::vector<NamespaceItem>& items);

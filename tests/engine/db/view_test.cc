@@ -91,6 +91,21 @@ TEST_F(ViewTest, WhatItUsesIsNotDropped) {
   EXPECT_EQ(Run("SELECT table_name FROM information_schema.views"), "v\n");
 }
 
+TEST_F(ViewTest, AGroupByMayNeedThePrimaryKey) {
+  Do({"CREATE TABLE t (a int PRIMARY KEY, b int)", "INSERT INTO t VALUES (1, 2)",
+      "CREATE VIEW v AS SELECT a, b, count(*) FROM t GROUP BY a",
+      "CREATE VIEW w AS SELECT a, count(b) FROM t GROUP BY a"});
+  EXPECT_EQ(Refused("ALTER TABLE t DROP CONSTRAINT t_pkey"),
+            "2BP01: cannot drop constraint t_pkey on table t because other objects depend on it (view v depends on "
+            "constraint t_pkey on table t)");
+  Do({"ALTER TABLE t RENAME TO u"});
+  Reopen();
+  EXPECT_EQ(Run("SELECT * FROM v"), "1|2|1\n");
+  Do({"ALTER TABLE u DROP CONSTRAINT t_pkey CASCADE"});
+  EXPECT_TRUE(Refused("SELECT * FROM v").starts_with("42P01"));
+  EXPECT_EQ(Run("SELECT * FROM w"), "1|1\n");
+}
+
 TEST_F(ViewTest, RefusesAsPostgres) {
   Do({"CREATE TABLE t (a int PRIMARY KEY, b text)", "CREATE VIEW v AS SELECT a, b FROM t",
       "CREATE VIEW g AS SELECT a FROM t GROUP BY a", "CREATE VIEW n AS SELECT count(*) FROM t",

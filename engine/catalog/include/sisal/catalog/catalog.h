@@ -51,6 +51,8 @@ using RootPtr = std::shared_ptr<const Root>;
 
 // Views whose text uses the relation, or one column of it; by id, which is the order of their making.
 std::vector<TablePtr> ViewsUsing(const Root& root, ObjectId relation, std::optional<uint32_t> slot = std::nullopt);
+// Views that need the table's primary key.
+std::vector<TablePtr> ViewsByKey(const Root& root, ObjectId table);
 
 // What one transaction's DDL has changed so far; confined to the transaction. Copyable, for savepoints.
 class Changes;

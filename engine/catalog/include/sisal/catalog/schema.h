@@ -81,6 +81,7 @@ struct ViewColumn {
   std::string name;
   uint32_t slot = 0;
   bool used = false;  // the view depends on it
+  bool key = false;   // and, being of the primary key, on that: a GROUP BY stands for the columns that the key fixes
 };
 struct ViewSource {
   std::string schema, name;

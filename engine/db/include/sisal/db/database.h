@@ -139,7 +139,7 @@ inline constexpr char kPlanChanged[] = "PLAN_CHANGED";
 struct PointRow {
   Arena arena{1024};
   std::string key;
-  std::vector<type::Vector> columns;  // values lie in the arena
+  std::vector<type::Vector> columns;  // values lie in the arena, or in the statement's table: defaults of old rows
   uint32_t row_count = 0;             // 0 or 1
   type::Chunk chunk() { return {row_count, columns}; }
 };
