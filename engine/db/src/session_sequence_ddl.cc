@@ -137,7 +137,7 @@ Result<std::vector<EngineSession::DefaultUse>> EngineSession::DefaultsThatUse(
   return uses;
 }
 
-// 2BP01, or with CASCADE the DEFAULTs go. `what` is dropped: "table t".
+// 2BP01, or with CASCADE the DEFAULTs go. `what` is dropped: "table t"; empty: several objects.
 Status EngineSession::DropDefaultsThatUse(const std::vector<catalog::SequencePtr>& sequences,
                                           const std::vector<catalog::TablePtr>& dropped, const std::string& what,
                                           bool cascade, std::vector<Notice>& notices) {
@@ -151,7 +151,8 @@ Status EngineSession::DropDefaultsThatUse(const std::vector<catalog::SequencePtr
     if (cascade && uses.size() == 1) notices.push_back({"00000", "drop cascades to " + text, ""});
   }
   if (!cascade) {
-    return Error("2BP01", "cannot drop " + what + " because other objects depend on it")
+    return Error("2BP01", "cannot drop " + (what.empty() ? "desired object(s) because other objects depend on them"
+                                                         : what + " because other objects depend on it"))
         .WithDetail(detail)
         .WithHint("Use DROP ... CASCADE to drop the dependent objects too.");
   }
@@ -188,7 +189,7 @@ Status EngineSession::DropSequences(const sql::Statement& statement, std::vector
           .WithHint("You can drop column " + column->name + " of table " + table->name + " instead.");
     }
   }
-  const std::string what = sequences.size() == 1 ? "sequence " + sequences[0]->name : "desired object(s)";
+  const std::string what = sequences.size() == 1 ? "sequence " + sequences[0]->name : "";
   SISAL_RETURN_IF_ERROR(DropDefaultsThatUse(sequences, {}, what, statement.drop.cascade, notices));
   for (const catalog::SequencePtr& sequence : sequences) {
     if (Root()->FindTable(sequence->owner) != nullptr) {
@@ -213,7 +214,7 @@ Status EngineSession::DropOwnedSequences(const std::vector<catalog::TablePtr>& t
     }
   }
   if (sequences.empty()) return Status();
-  const std::string what = tables.size() == 1 ? "table " + tables[0]->name : "desired object(s)";
+  const std::string what = tables.size() == 1 ? "table " + tables[0]->name : "";
   SISAL_RETURN_IF_ERROR(DropDefaultsThatUse(sequences, tables, what, cascade, notices));
   for (const catalog::SequencePtr& sequence : sequences) {
     SISAL_RETURN_IF_ERROR(engine_.catalog->DropSequence(*open_->txn, Changes(), sequence));

@@ -132,7 +132,10 @@ Status Binder::BindCreateSequence(const PgQuery__CreateSeqStmt& node) {
   statement_.read_only = false;
   statement_.depends_on_catalog = true;
   SequenceStatement& create = statement_.sequence;
-  SISAL_ASSIGN_OR_RETURN(create.schema, TargetSchema(*node.sequence));
+  if (View(node.sequence->relpersistence) != "p") return NotSupported(-1, "a temporary or unlogged sequence");
+  Result<std::string> schema = TargetSchema(*node.sequence);
+  if (!schema.ok()) return std::move(schema).error().WithPosition(0);
+  create.schema = *std::move(schema);
   create.name = View(node.sequence->relname);
   create.if_exists_or_not = node.if_not_exists;
   // A sequence that is there is left as it is, whatever the options say.
@@ -194,9 +197,12 @@ Status Binder::BindDropSequence(const PgQuery__DropStmt& node) {
     const std::span<const std::string> path = name.schema.empty() ? context_.search_path : std::span(&name.schema, 1);
     for (const std::string& schema : path) {
       if (!context_.root->RelationExists(schema, name.name)) continue;
-      const bool table = context_.root->FindTable(schema, name.name) != nullptr;
+      const catalog::TablePtr table = context_.root->FindTable(schema, name.name);
+      const bool view = table != nullptr && table->view.has_value();
       return Error("42809", "\"" + name.name + "\" is not a sequence")
-          .WithHint(table ? "Use DROP TABLE to remove a table." : "Use DROP INDEX to remove an index.");
+          .WithHint(view               ? "Use DROP VIEW to remove a view."
+                    : table != nullptr ? "Use DROP TABLE to remove a table."
+                                       : "Use DROP INDEX to remove an index.");
     }
     if (!node.missing_ok) return Error("42P01", "sequence \"" + name.text + "\" does not exist");
     statement_.drop.missing.push_back(name.text);
@@ -366,6 +372,7 @@ Result<const Expr*> Binder::BindSequenceCall(Scope& scope, std::string_view name
   if (fits) return CallSequenceFunction(name, std::move(args), location);
   TypeIds types;
   for (const Expr* arg : args) types.push_back(arg->type.id);
+  if (sequence->kind == ExprKind::kConstant) types[0] = TypeId::kUnknown;  // as it was written
   return At(location, "42883",
             "function " + std::string(schema) + std::string(name) + "(" + TypeList(types) + ") does not exist")
       .WithHint("No function matches the given name and argument types. You might need to add explicit type casts.");

@@ -129,6 +129,9 @@ TEST_F(SequenceSqlTest, OwnedSequencesGoWithTheirTable) {
             "(default value for column id of table t depends on sequence t_id_seq)");
   EXPECT_EQ(Run("DROP SEQUENCE t_a_seq CASCADE"),
             "ERROR 2BP01: cannot drop sequence t_a_seq because column a of table t requires it");
+  EXPECT_EQ(Run("DROP SEQUENCE free, s"),
+            "ERROR 2BP01: cannot drop desired object(s) because other objects depend on them "
+            "(default value for column x of table u depends on sequence s)");
   EXPECT_EQ(Run("DROP TABLE t CASCADE"), "DROP TABLE");
   EXPECT_EQ(Run("SELECT sequencename FROM pg_sequences"), "free\n");
   EXPECT_EQ(Run("INSERT INTO u DEFAULT VALUES RETURNING x"), "NULL\n");
