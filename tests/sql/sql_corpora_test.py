@@ -1,4 +1,4 @@
-"""Runs public SQL logic tests and isolation specs from ../shared/corpora against a real sisald.
+"""Runs public SQL logic tests from ../shared/corpora against a real sisald.
 
 The corpora are data beside the repository; where they are not there, this says so loudly and the test is skipped (exit
 code 77). Each set has a floor in floors.json: how many records passed when it was last raised. Fewer is a failure; more
