@@ -17,6 +17,7 @@ const std::vector<Scenario>& Scenarios() {
       {"serializable", PlaySerializable},
       {"deadlock", PlayDeadlock},
       {"sql", PlaySql},
+      {"foreign-keys", PlayForeignKeys},
   };
   return scenarios;
 }

@@ -74,5 +74,6 @@ void PlayIsolation(Run& run);
 void PlaySerializable(Run& run);
 void PlayDeadlock(Run& run);
 void PlaySql(Run& run);
+void PlayForeignKeys(Run& run);
 
 }  // namespace sisal::sim

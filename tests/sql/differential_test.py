@@ -41,11 +41,13 @@ import slt_sisal  # noqa: E402
 import sisal_server  # noqa: E402
 from sisal_server import Server  # noqa: E402
 from slt import ConnectionLost, SqlError  # noqa: E402
+from foreign_key_cases import ForeignKeyCases  # noqa: E402
 from sql_generator import Generator, Query  # noqa: E402
 
 # Errors of values: one server may meet them where the other one never computes the value (order of conditions, pruned
 # branches, rows that a limit leaves out). A read's answer counts only if both fail or none does.
 VALUE_ERRORS = re.compile("^(22|21000)")
+FOREIGN_KEY_SHARE = float(os.environ.get("FOREIGN_KEY_SHARE", "0.25"))  # of all cases
 LITERAL = re.compile(r"\b(DATE|TIMESTAMP) '((?:[^']|'')*)'|(?<![\w.$')])(-?\d+(?:\.\d+)?)::(bigint|float8|numeric)\b")
 INTERNAL = re.compile("^(XX|58|57|53|08)|StatusCode")
 
@@ -184,7 +186,7 @@ class Judge:
         for (name,) in self.ours.execute(
             "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
         )[1]:
-            self.ours.execute(f"DROP TABLE {name}")
+            self.ours.execute(f"DROP TABLE {name} CASCADE")
         if self.theirs:
             self.theirs.execute("ROLLBACK")
             self.theirs.execute("DROP SCHEMA public CASCADE")
@@ -367,6 +369,9 @@ class Judge:
 
 def make_case(rng):
     """Steps of one case: (kind, payload)."""
+    if rng.random() < FOREIGN_KEY_SHARE:
+        yield from make_foreign_key_case(rng)
+        return
     generator = Generator(rng)
     for sql in generator.make_tables():
         yield "ddl", Query(sql)
@@ -393,6 +398,20 @@ def make_case(rng):
             yield "partition", generator.partition()
         else:
             yield "unoptimized", generator.unoptimized()
+
+
+def make_foreign_key_case(rng):
+    cases = ForeignKeyCases(rng)
+    for sql in cases.ddl():
+        yield "ddl", Query(sql)
+    in_transaction = False
+    for _ in range(rng.randint(20, 60)):
+        if rng.random() < 0.1:
+            word = rng.choice(["COMMIT", "ROLLBACK"]) if in_transaction else "BEGIN"
+            in_transaction = not in_transaction
+            yield "control", Query(word)
+        else:
+            yield "write", Query(cases.write())
 
 
 def generator_insert(generator):

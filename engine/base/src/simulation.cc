@@ -5,7 +5,7 @@ namespace sisal {
 constinit std::atomic<Plant> internal::plant{Plant::kNone};
 constinit std::atomic<const SimulationHooks*> internal::simulation_hooks{nullptr};
 
-const std::array<PlantName, 22> kPlants = {{
+const std::array<PlantName, 23> kPlants = {{
     {Plant::kWakeDropped, "wake-dropped"},
     {Plant::kAckBeforeSync, "ack-before-sync"},
     {Plant::kPublishedBeforeCopied, "published-before-copied"},
@@ -26,6 +26,7 @@ const std::array<PlantName, 22> kPlants = {{
     {Plant::kOldSegmentNotSynced, "old-segment-not-synced"},
     {Plant::kNewSegmentNotDurable, "new-segment-not-durable"},
     {Plant::kReadAboveFloor, "read-above-floor"},
+    {Plant::kChildrenAtSnapshot, "children-at-snapshot"},
     {Plant::kSequenceNotLogged, "sequence-not-logged"},
     {Plant::kSsiUnchecked, "ssi-unchecked"},
 }};

@@ -33,6 +33,16 @@ std::vector<TreeId> TreesOf(const Table& table) {
 
 ChangesImpl& Own(Changes& changes) { return static_cast<ChangesImpl&>(changes); }
 
+// The foreign keys of `a` that `b` has not, by name and table.
+std::vector<const ForeignKey*> Difference(const Table& a, const Table& b) {
+  std::vector<const ForeignKey*> difference;
+  for (const ForeignKey& key : a.foreign_keys) {
+    const ForeignKey* other = b.FindForeignKey(key.name);
+    if (other == nullptr || other->table != key.table) difference.push_back(&key);
+  }
+  return difference;
+}
+
 class CatalogImpl final : public Catalog {
  public:
   explicit CatalogImpl(txn::Store& store) : store_(store) {}
@@ -53,6 +63,10 @@ class CatalogImpl final : public Catalog {
                             Index index) override;
   Result<TablePtr> DropIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
                              std::string_view index_name) override;
+  Result<TablePtr> AddForeignKey(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                                 ForeignKey key) override;
+  Result<TablePtr> DropForeignKey(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                                  std::string_view key_name) override;
   ObjectId AllocateObject() override { return ObjectId{store_.AllocateTree().value}; }
   Result<SequencePtr> CreateSequence(txn::Transaction& transaction, Changes& changes, Sequence sequence) override;
   Result<SequencePtr> ReplaceSequence(txn::Transaction& transaction, Changes& changes, const SequencePtr& sequence,
@@ -77,6 +91,9 @@ class CatalogImpl final : public Catalog {
   Status ClaimNames(txn::Transaction& transaction, const std::string& schema, std::vector<std::string> names,
                     ObjectId id);
   Status FreeNames(txn::Transaction& transaction, const std::string& schema, std::vector<std::string> names);
+  // Makes `referrer` one of the parent's, or no longer one. Suspends.
+  Status ChangeReferrers(txn::Transaction& transaction, Changes& changes, ObjectId parent, const Referrer& referrer,
+                         bool added);
   Status WriteDefinition(txn::Transaction& transaction, Changes& changes, const TablePtr& table);
   Status WriteSequence(txn::Transaction& transaction, Changes& changes, const SequencePtr& sequence);
   // A new generation, which begins at the initial value.
@@ -243,16 +260,26 @@ Result<TablePtr> CatalogImpl::CreateTable(txn::Transaction& transaction, Changes
   table.tree = store_.AllocateTree();
   table.id = ObjectId{table.tree.value};  // trees' numbers are never reused, so they name objects too
   for (Index& index : table.indexes) Allocate(index);
-  const auto created = std::make_shared<const Table>(std::move(table));
+  std::vector<ForeignKey> foreign_keys = std::exchange(table.foreign_keys, {});
+  TablePtr created = std::make_shared<const Table>(std::move(table));
   SISAL_RETURN_IF_ERROR(ClaimNames(transaction, created->schema, RelationNames(*created), created->id));
   SISAL_RETURN_IF_ERROR(transaction.Lock(kCatalogTree, ObjectKey(created->id), txn::LockMode::kExclusive,
                                          txn::LockWait::kWait, txn::Conflict::kIgnore));
   SISAL_RETURN_IF_ERROR(WriteDefinition(transaction, changes, created));
-  return TablePtr(created);
+  for (ForeignKey& key : foreign_keys) {
+    SISAL_ASSIGN_OR_RETURN(created, AddForeignKey(transaction, changes, created, std::move(key)));
+  }
+  return created;
 }
 
-Status CatalogImpl::DropTable(txn::Transaction& transaction, Changes& changes, const TablePtr& table) {
+Status CatalogImpl::DropTable(txn::Transaction& transaction, Changes& changes, const TablePtr& dropped) {
+  TablePtr table = dropped;
   SISAL_RETURN_IF_ERROR(LockTable(transaction, *table, txn::LockMode::kExclusive));
+  while (!table->foreign_keys.empty()) {
+    const std::string name = table->foreign_keys.front().name;
+    SISAL_ASSIGN_OR_RETURN(table, DropForeignKey(transaction, changes, table, name));
+  }
+  SISAL_CHECK(table->referrers.empty());
   SISAL_RETURN_IF_ERROR(FreeNames(transaction, table->schema, RelationNames(*table)));
   SISAL_RETURN_IF_ERROR(transaction.Delete(kCatalogTree, ObjectKey(table->id)));
   for (const TreeId tree : TreesOf(*table)) SISAL_RETURN_IF_ERROR(transaction.DropTree(tree));
@@ -280,8 +307,32 @@ Result<TablePtr> CatalogImpl::ChangeTable(txn::Transaction& transaction, Changes
     if (std::find(kept.begin(), kept.end(), tree) != kept.end()) continue;
     SISAL_RETURN_IF_ERROR(transaction.DropTree(tree));
   }
+  for (ForeignKey& key : changed.foreign_keys) {
+    if (key.table == ObjectId()) key.table = changed.id;
+  }
+  const std::vector<const ForeignKey*> lost = Difference(*table, changed), gained = Difference(changed, *table);
+  const auto is_own = [&](const ForeignKey* key) { return key->table == changed.id; };
+  for (const ForeignKey* key : lost) {
+    if (is_own(key)) std::erase(changed.referrers, Referrer{changed.id, key->name});
+  }
+  for (const ForeignKey* key : gained) {
+    if (is_own(key)) changed.referrers.push_back({changed.id, key->name});
+  }
+  std::vector<std::pair<ObjectId, Referrer>> removed, added;
+  for (const ForeignKey* key : lost) {
+    if (!is_own(key)) removed.push_back({key->table, {changed.id, key->name}});
+  }
+  for (const ForeignKey* key : gained) {
+    if (!is_own(key)) added.push_back({key->table, {changed.id, key->name}});
+  }
   const auto result = std::make_shared<const Table>(std::move(changed));
   SISAL_RETURN_IF_ERROR(WriteDefinition(transaction, changes, result));
+  for (const auto& [parent, referrer] : removed) {
+    SISAL_RETURN_IF_ERROR(ChangeReferrers(transaction, changes, parent, referrer, false));
+  }
+  for (const auto& [parent, referrer] : added) {
+    SISAL_RETURN_IF_ERROR(ChangeReferrers(transaction, changes, parent, referrer, true));
+  }
   return TablePtr(result);
 }
 
@@ -299,6 +350,33 @@ Result<TablePtr> CatalogImpl::DropIndex(txn::Transaction& transaction, Changes& 
     return Error("42704", "index \"" + std::string(index_name) + "\" does not exist");
   }
   return ChangeTable(transaction, changes, table, std::move(changed));
+}
+
+Result<TablePtr> CatalogImpl::AddForeignKey(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                                            ForeignKey key) {
+  Table changed = *table;
+  changed.foreign_keys.push_back(std::move(key));
+  return ChangeTable(transaction, changes, table, std::move(changed));
+}
+
+Result<TablePtr> CatalogImpl::DropForeignKey(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                                             std::string_view key_name) {
+  Table changed = *table;
+  if (std::erase_if(changed.foreign_keys, [&](const ForeignKey& key) { return key.name == key_name; }) == 0) {
+    return Error("42704",
+                 "constraint \"" + std::string(key_name) + "\" of relation \"" + table->name + "\" does not exist");
+  }
+  return ChangeTable(transaction, changes, table, std::move(changed));
+}
+
+Status CatalogImpl::ChangeReferrers(txn::Transaction& transaction, Changes& changes, ObjectId parent_id,
+                                    const Referrer& referrer, bool added) {
+  const TablePtr parent = changes.root()->FindTable(parent_id);
+  if (parent == nullptr) return Error("42P01", "a table that a foreign key references does not exist any more");
+  Table changed = *parent;
+  std::erase(changed.referrers, referrer);
+  if (added) changed.referrers.push_back(referrer);
+  return ChangeTable(transaction, changes, parent, std::move(changed)).status();
 }
 
 Status CatalogImpl::WriteSequence(txn::Transaction& transaction, Changes& changes, const SequencePtr& sequence) {

@@ -17,7 +17,7 @@ constexpr uint8_t kUnique = 1, kIsConstraint = 2;
 constexpr uint8_t kDescending = 1, kNullsFirst = 2;
 constexpr uint8_t kNoInherit = 1;
 constexpr uint8_t kUsed = 1, kByKey = 2;
-constexpr uint8_t kMatchFull = 1, kHasIndex = 2;
+constexpr uint8_t kMatchFull = 1;
 
 // What a definition may hold besides, by tag. Numbers are part of the file format.
 enum class ColumnExtra : uint8_t { kDropped = 1, kMissing = 2, kIdentity = 3, kSequences = 4 };
@@ -187,12 +187,10 @@ std::string EncodeForeignKeys(const std::vector<ForeignKey>& keys) {
   AppendVarint(content, keys.size());
   for (const ForeignKey& key : keys) {
     AppendLengthPrefixed(content, key.name);
-    AppendLittle(content,
-                 static_cast<uint8_t>((key.match_full ? kMatchFull : 0) | (key.index.has_value() ? kHasIndex : 0)));
+    AppendLittle(content, key.match_full ? kMatchFull : uint8_t{0});
     AppendLittle(content, static_cast<uint8_t>(key.on_delete));
     AppendLittle(content, static_cast<uint8_t>(key.on_update));
     AppendVarint(content, key.table.value);
-    if (key.index.has_value()) AppendVarint(content, key.index->value);
     AppendVarint(content, key.columns.size());
     for (const uint32_t column : key.columns) AppendVarint(content, column);
     for (const uint32_t column : key.referenced) AppendVarint(content, column);
@@ -319,13 +317,11 @@ bool ReadColumns(ByteReader& reader, size_t columns_max, std::vector<uint32_t>& 
 bool ReadForeignKey(ByteReader& reader, size_t table_columns, ForeignKey& key) {
   uint8_t flags = 0;
   uint32_t count = 0;
-  if (!ReadString(reader, key.name) || !ReadFlags(reader, kMatchFull | kHasIndex, flags) ||
-      !ReadAction(reader, key.on_delete) || !ReadAction(reader, key.on_update) ||
-      !ReadNumber(reader, key.table.value)) {
+  if (!ReadString(reader, key.name) || !ReadFlags(reader, kMatchFull, flags) || !ReadAction(reader, key.on_delete) ||
+      !ReadAction(reader, key.on_update) || !ReadNumber(reader, key.table.value)) {
     return false;
   }
   key.match_full = (flags & kMatchFull) != 0;
-  if ((flags & kHasIndex) != 0 && !ReadNumber(reader, key.index.emplace().value)) return false;
   if (!ReadCount(reader, count) || count == 0) return false;
   key.columns.resize(count);
   key.referenced.resize(count);

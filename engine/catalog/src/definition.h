@@ -16,9 +16,9 @@
 //     3 IDENTITY: 1 byte, 1 = ALWAYS, 2 = BY DEFAULT; 4 owned sequences: a count and their object ids
 //   Of a table:
 //     1  CHECKs: a count, then for each: name, expression, 1 byte flags (bit 0 = NO INHERIT)
-//     2  foreign keys: a count, then for each: name, 1 byte flags (bit 0 = MATCH FULL, bit 1 = has an index),
-//        1 byte each ON DELETE and ON UPDATE (catalog::ReferenceAction), referenced table's id, its index's id if it
-//        has one, column count, then the columns, then as many referenced columns; the columns of SET with their count
+//     2  foreign keys: a count, then for each: name, 1 byte flags (bit 0 = MATCH FULL), 1 byte each ON DELETE and
+//        ON UPDATE (catalog::ReferenceAction), referenced table's id, column count, then the columns, then as many
+//        referenced columns; the columns of SET with their count
 //     3  referrers: a count, then for each: table's id, foreign key's name
 //     4  it is a view: text, time zone, 4 bytes its offset in seconds, 8 bytes time of making in microseconds, a count
 //     of

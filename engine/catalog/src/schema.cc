@@ -1,5 +1,6 @@
 #include "sisal/catalog/schema.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sisal::catalog {
@@ -47,6 +48,21 @@ const ForeignKey* Table::FindForeignKey(std::string_view key_name) const {
     if (key.name == key_name) return &key;
   }
   return nullptr;
+}
+
+std::optional<uint32_t> Table::FindUniqueKey(std::vector<uint32_t> key_columns) const {
+  std::sort(key_columns.begin(), key_columns.end());
+  std::vector<uint32_t> key = primary_key;
+  std::sort(key.begin(), key.end());
+  if (!key.empty() && key == key_columns) return 0;
+  for (uint32_t i = 0; i < indexes.size(); ++i) {
+    if (!indexes[i].unique) continue;
+    key.clear();
+    for (const IndexColumn& column : indexes[i].columns) key.push_back(column.column);
+    std::sort(key.begin(), key.end());
+    if (key == key_columns) return i + 1;
+  }
+  return std::nullopt;
 }
 
 }  // namespace sisal::catalog

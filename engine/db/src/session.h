@@ -111,7 +111,20 @@ class EngineSession final : public Session {
   Status CreateTable(const sql::Statement& statement, std::vector<Notice>& notices);
   Status CreateIndex(const sql::Statement& statement, const CallOptions& options, std::vector<Notice>& notices);
   Status Drop(const sql::Statement& statement, std::vector<Notice>& notices);
-  Status Truncate(const sql::Statement& statement, const CallOptions& options);
+  Status Truncate(const sql::Statement& statement, const CallOptions& options, std::vector<Notice>& notices);
+  Status CheckNewForeignKeys(const catalog::Table& before, const catalog::TablePtr& table, const CallOptions& options);
+  // A foreign key and what it depends on.
+  struct Dependent {
+    catalog::TablePtr child;
+    std::string foreign_key;
+    std::string on;
+    bool goes_anyway;  // its table is dropped too
+  };
+  std::vector<Dependent> DependentsOf(const sql::DropStatement& drop, size_t which);
+  // The foreign keys of others that need what is dropped: refuses (2BP01), or drops them. Suspends.
+  Status DropReferences(const sql::DropStatement& drop, std::vector<Notice>& notices);
+  // With those that CASCADE adds. Errors: 0A000 if one is referenced by another.
+  Result<std::vector<catalog::TablePtr>> TruncatedTables(const sql::DropStatement& drop, std::vector<Notice>& notices);
   Status CreateView(const sql::Statement& statement);
   // 40001 if one of `views`, those that use what is being dropped, has come meanwhile and is not among `going`, which
   // go too. Requires: an exclusive lock on what they use, and views out of the newest root.

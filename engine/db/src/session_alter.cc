@@ -86,13 +86,28 @@ Status EngineSession::AlterTable(const sql::StatementPtr& statement, const CallO
                          engine_.catalog->ChangeTable(*open_->txn, Changes(), alter.table, std::move(changed)));
   SISAL_RETURN_IF_ERROR(DropLostSequences(*alter.table, *result, statement->drop.cascade, notices));
   const exec::ExecutionOptions execution = MakeExecutionOptions(options);
-  if (rewrites) return exec::RewriteTable(statement, execution, *alter.table, *result, values, alter.rules);
+  if (rewrites) {
+    SISAL_RETURN_IF_ERROR(exec::RewriteTable(statement, execution, *alter.table, *result, values, alter.rules));
+    return CheckNewForeignKeys(*alter.table, result, options);
+  }
   for (const catalog::Index& index : result->indexes) {
     if (std::find(built.begin(), built.end(), index.name) == built.end()) continue;
     SISAL_RETURN_IF_ERROR(exec::BuildIndex(execution, *result, index));
   }
-  if (not_null.empty() && alter.rules == nullptr) return Status();
-  return exec::CheckRows(statement, execution, *result, not_null, alter.rules);
+  if (!not_null.empty() || alter.rules != nullptr) {
+    SISAL_RETURN_IF_ERROR(exec::CheckRows(statement, execution, *result, not_null, alter.rules));
+  }
+  return CheckNewForeignKeys(*alter.table, result, options);
+}
+
+// Both tables are locked by now, so the newest rows are the last ones.
+Status EngineSession::CheckNewForeignKeys(const catalog::Table& before, const catalog::TablePtr& table,
+                                          const CallOptions& options) {
+  for (const catalog::ForeignKey& key : table->foreign_keys) {
+    if (before.FindForeignKey(key.name) != nullptr) continue;
+    SISAL_RETURN_IF_ERROR(exec::CheckForeignKey(MakeExecutionOptions(options), table, key));
+  }
+  return Status();
 }
 
 }  // namespace sisal::db

@@ -71,7 +71,7 @@ Status EngineSession::RunUtility(const sql::StatementPtr& statement_ptr, const C
     case Kind::kDropIndex:
       return Drop(statement, notices);
     case Kind::kTruncate:
-      return Truncate(statement, options);
+      return Truncate(statement, options, notices);
     case Kind::kAlterTable:
       return AlterTable(statement_ptr, options, notices);
     case Kind::kCreateSequence:
@@ -190,6 +190,7 @@ Status EngineSession::Drop(const sql::Statement& statement, std::vector<Notice>&
   tables.insert(tables.end(), statement.drop.dependents.begin(), statement.drop.dependents.end());
   if (!open_->txn->has_snapshot()) SISAL_RETURN_IF_ERROR(open_->txn->TakeSnapshot());
   if (open_->root == nullptr) PinRoot();
+  SISAL_RETURN_IF_ERROR(DropReferences(statement.drop, notices));
   if (statement.kind == Kind::kDropTable) {
     SISAL_RETURN_IF_ERROR(DropOwnedSequences(statement.drop.tables, statement.drop.cascade, notices));
   }
@@ -207,8 +208,10 @@ Status EngineSession::Drop(const sql::Statement& statement, std::vector<Notice>&
   return Status();
 }
 
-Status EngineSession::Truncate(const sql::Statement& statement, const CallOptions& options) {
-  for (const catalog::TablePtr& table : statement.drop.tables) {
+Status EngineSession::Truncate(const sql::Statement& statement, const CallOptions& options,
+                               std::vector<Notice>& notices) {
+  SISAL_ASSIGN_OR_RETURN(const std::vector<catalog::TablePtr> tables, TruncatedTables(statement.drop, notices));
+  for (const catalog::TablePtr& table : tables) {
     SISAL_RETURN_IF_ERROR(LockWhole(*table, "TRUNCATE"));
     SISAL_RETURN_IF_ERROR(DeleteAllRows(*table, options));
     if (statement.drop.restart_identity) SISAL_RETURN_IF_ERROR(RestartIdentity(*table));

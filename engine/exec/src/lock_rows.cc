@@ -1,6 +1,7 @@
 // FOR UPDATE and FOR SHARE: the locks, and what keeps a statement repeatable that takes them.
 #include <algorithm>
 
+#include "foreign_keys.h"
 #include "operator.h"
 #include "rows.h"
 
@@ -57,12 +58,22 @@ class LockRowsOperator final : public Operator {
       Status status = transaction.Lock(lock.table->tree, keys[i].Bytes(row),
                                        share ? txn::LockMode::kShared : txn::LockMode::kExclusive,
                                        waits ? txn::LockWait::kWait : txn::LockWait::kNoWait, txn::Conflict::kCheck);
-      if (status.ok()) continue;
+      if (status.ok()) {
+        SISAL_RETURN_IF_ERROR(LockKey(lock, keys[i].Bytes(row)));
+        continue;
+      }
       if (waits || status.sqlstate() != "55P03") return std::move(status).error();
       if (lock.wait == sql::RowLockWait::kSkipLocked) return false;
       return Error("55P03", "could not obtain lock on row in relation \"" + lock.table->name + "\"");
     }
     return true;
+  }
+
+  // FOR UPDATE keeps away rows that would reference this one, as a DELETE does.
+  Status LockKey(const sql::RowLock& lock, std::string_view key) {
+    if (lock.mode != sql::RowLockMode::kUpdate || lock.table->referrers.empty()) return Status();
+    return frame_.state.options.transaction->Lock(KeyLockTree(lock.table->tree), key, txn::LockMode::kExclusive,
+                                                  txn::LockWait::kWait, txn::Conflict::kIgnore);
   }
 
   void Give(uint32_t row, Chunk& out) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "foreign_keys.h"
 #include "operator.h"
 #include "row_writer.h"
 #include "rows.h"
@@ -21,7 +22,8 @@ class ModifyOperator : public Operator {
       : plan_(plan),
         frame_(frame),
         input_(std::move(input)),
-        writer_(*plan.table, plan.rules, frame),
+        foreign_keys_(HasForeignKeys(plan) ? std::make_unique<ForeignKeys>(frame) : nullptr),
+        writer_(*plan.table, plan.rules, frame, foreign_keys_.get()),
         returned_(plan.output, frame.state.memory),
         returning_(Program::Compile(plan.returning, frame)),
         holds_(ReadsWhileItWrites()) {}
@@ -33,6 +35,7 @@ class ModifyOperator : public Operator {
       Status status = Work();
       if (holds_) transaction.ReleaseOwnWrites();
       SISAL_RETURN_IF_ERROR(std::move(status));
+      if (foreign_keys_ != nullptr) SISAL_RETURN_IF_ERROR(foreign_keys_->Finish());
       done_ = true;
       if (plan_.has_returning) reader_.Start(&returned_, {});
     }
@@ -82,9 +85,14 @@ class ModifyOperator : public Operator {
   const sql::Plan& plan_;
   Frame& frame_;
   OperatorPtr input_;
+  const std::unique_ptr<ForeignKeys> foreign_keys_;  // nullptr: this statement can break none
   RowWriter writer_;
 
  private:
+  static bool HasForeignKeys(const sql::Plan& plan) {
+    return plan.rules != nullptr && !(plan.rules->parents.empty() && plan.rules->children.empty());
+  }
+
   // What the input's filters stand on: the table's scan, unless further tables are joined to it.
   static const sql::Plan* ScanOf(const sql::Plan& plan) {
     const sql::Plan* scan = plan.inputs[0];

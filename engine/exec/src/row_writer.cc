@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "foreign_keys.h"
 #include "sisal/type/datum.h"
 
 namespace sisal::exec {
@@ -50,8 +51,8 @@ std::string MakeIndexKey(const catalog::Index& index, std::span<const type::Vect
   return key;
 }
 
-RowWriter::RowWriter(const catalog::Table& table, const sql::TableRules* rules, Frame& frame)
-    : table_(table), state_(frame.state) {
+RowWriter::RowWriter(const catalog::Table& table, const sql::TableRules* rules, Frame& frame, ForeignKeys* foreign_keys)
+    : table_(table), state_(frame.state), rules_(rules), foreign_keys_(foreign_keys) {
   if (rules != nullptr && !rules->checks.empty()) checks_ = std::make_unique<CheckConstraints>(*rules, frame);
 }
 
@@ -137,6 +138,7 @@ Result<std::optional<KeyConflict>> RowWriter::Insert(const RowView& row, std::op
     SISAL_RETURN_IF_ERROR(transaction().Put(table_.indexes[i].tree, keys[i], row_key));
   }
   written_key_ = row_key;
+  if (foreign_keys_ != nullptr) SISAL_RETURN_IF_ERROR(foreign_keys_->Inserted(*rules_, row));
   return std::optional<KeyConflict>();
 }
 
@@ -185,7 +187,8 @@ Status RowWriter::Update(std::string_view row_key, const RowView& old_row, const
     SISAL_RETURN_IF_ERROR(transaction().Put(index.tree, new_entry, new_key));
   }
   written_key_ = new_key;
-  return PutRow(new_key, new_row);
+  SISAL_RETURN_IF_ERROR(PutRow(new_key, new_row));
+  return foreign_keys_ == nullptr ? Status() : foreign_keys_->Updated(*rules_, old_row, new_row, moves);
 }
 
 Status RowWriter::Delete(std::string_view row_key, const RowView& row) {
@@ -194,7 +197,8 @@ Status RowWriter::Delete(std::string_view row_key, const RowView& row) {
     const std::string entry = IndexKey(index, row, row_key, unique);
     SISAL_RETURN_IF_ERROR(Vacate(index, entry, unique));
   }
-  return transaction().Delete(table_.tree, row_key);
+  SISAL_RETURN_IF_ERROR(transaction().Delete(table_.tree, row_key));
+  return foreign_keys_ == nullptr ? Status() : foreign_keys_->Deleted(*rules_, row);
 }
 
 std::string DescribeKey(const catalog::Table& table, uint32_t key, const RowView& row) {

@@ -24,11 +24,14 @@ struct KeyConflict {
   std::string row_key;
 };
 
+class ForeignKeys;
+
 // Confined.
 class RowWriter {
  public:
-  // `rules`: of the table, or nullptr.
-  RowWriter(const catalog::Table& table, const sql::TableRules* rules, Frame& frame);
+  // `rules`: of the table, or nullptr. `foreign_keys` gets to know of each row that is written; nullptr if the rules
+  // have none.
+  RowWriter(const catalog::Table& table, const sql::TableRules* rules, Frame& frame, ForeignKeys* foreign_keys);
 
   // Looks at the CHECKs of all rows at once, so that Insert and Update need not; false: they will look.
   bool CheckAhead(const type::Chunk& rows);
@@ -65,6 +68,8 @@ class RowWriter {
 
   const catalog::Table& table_;
   State& state_;
+  const sql::TableRules* rules_;
+  ForeignKeys* foreign_keys_;
   std::unique_ptr<CheckConstraints> checks_;  // nullptr: the table has none
   bool checked_ahead_ = false;
   std::string row_bytes_;

@@ -205,6 +205,10 @@ void AddTableConstraints(const catalog::Table& table, std::string_view database,
     rows.push_back({Text(database), Text(table.schema), Text(check.name), Text(database), Text(table.schema),
                     Text(table.name), Text("CHECK"), Text("NO"), Text("NO")});
   }
+  for (const catalog::ForeignKey& key : table.foreign_keys) {
+    rows.push_back({Text(database), Text(table.schema), Text(key.name), Text(database), Text(table.schema),
+                    Text(table.name), Text("FOREIGN KEY"), Text("NO"), Text("NO")});
+  }
 }
 
 void AddCheckConstraints(const catalog::Table& table, std::string_view database, Rows& rows) {
@@ -213,13 +217,85 @@ void AddCheckConstraints(const catalog::Table& table, std::string_view database,
   }
 }
 
-void AddKeyColumns(const catalog::Table& table, std::string_view database, Rows& rows) {
+std::string_view ActionName(catalog::ReferenceAction action) {
+  switch (action) {
+    case catalog::ReferenceAction::kNoAction:
+      return "NO ACTION";
+    case catalog::ReferenceAction::kRestrict:
+      return "RESTRICT";
+    case catalog::ReferenceAction::kCascade:
+      return "CASCADE";
+    case catalog::ReferenceAction::kSetNull:
+      return "SET NULL";
+    case catalog::ReferenceAction::kSetDefault:
+      return "SET DEFAULT";
+  }
+  return "";
+}
+
+std::string ColumnList(const catalog::Table& table, const std::vector<uint32_t>& columns) {
+  std::string list;
+  for (const uint32_t column : columns) list += (list.empty() ? "" : ", ") + Quoted(table.columns[column].name);
+  return "(" + list + ")";
+}
+
+// As PostgreSQL's pg_get_constraintdef has it.
+std::string DefinitionOf(const catalog::ForeignKey& key, const catalog::Table& table, const catalog::Table& parent) {
+  std::string text = "FOREIGN KEY " + ColumnList(table, key.columns) + " REFERENCES " + Quoted(parent.name) +
+                     ColumnList(parent, key.referenced);
+  if (key.match_full) text += " MATCH FULL";
+  const auto add = [&](const char* event, catalog::ReferenceAction action) {
+    if (action != catalog::ReferenceAction::kNoAction) text += event + std::string(ActionName(action));
+  };
+  add(" ON UPDATE ", key.on_update);
+  add(" ON DELETE ", key.on_delete);
+  if (!key.set_on_delete.empty()) text += " " + ColumnList(table, key.set_on_delete);
+  return text;
+}
+
+void AddReferentialConstraints(const catalog::Table& table, const catalog::Root& root, std::string_view database,
+                               Rows& rows) {
+  for (const catalog::ForeignKey& key : table.foreign_keys) {
+    const catalog::TablePtr parent = root.FindTable(key.table);
+    if (parent == nullptr) continue;
+    const std::optional<uint32_t> number = parent->FindUniqueKey(key.referenced);
+    std::string unique_name;
+    if (number == 0u) unique_name = parent->primary_key_name;
+    if (number > 0u && parent->indexes[*number - 1].is_constraint) unique_name = parent->indexes[*number - 1].name;
+    rows.push_back({Text(database), Text(table.schema), Text(key.name), Text(database), Text(parent->schema),
+                    TextOrNull(unique_name), Text(key.match_full ? "FULL" : "NONE"), Text(ActionName(key.on_update)),
+                    Text(ActionName(key.on_delete)), Text(table.name), Text(parent->name),
+                    Text(DefinitionOf(key, table, *parent))});
+  }
+}
+
+// Which column of the key that it references, from 1.
+Datum PlaceInKey(const catalog::ForeignKey& key, size_t i, const catalog::Root& root) {
+  const catalog::TablePtr parent = root.FindTable(key.table);
+  const std::optional<uint32_t> number = parent == nullptr ? std::nullopt : parent->FindUniqueKey(key.referenced);
+  if (!number.has_value()) return Datum::Null();
+  std::vector<uint32_t> columns = parent->primary_key;
+  if (*number > 0) {
+    columns.clear();
+    for (const catalog::IndexColumn& column : parent->indexes[*number - 1].columns) columns.push_back(column.column);
+  }
+  return Datum::Int(std::find(columns.begin(), columns.end(), key.referenced[i]) - columns.begin() + 1);
+}
+
+void AddKeyColumns(const catalog::Table& table, const catalog::Root& root, std::string_view database, Rows& rows) {
   for (const KeyView& key : KeysOf(table)) {
     if (!key.constraint) continue;
     for (size_t i = 0; i < key.columns.size(); ++i) {
       rows.push_back({Text(database), Text(table.schema), Text(key.name), Text(database), Text(table.schema),
                       Text(table.name), Text(table.columns[key.columns[i]].name),
-                      Datum::Int(static_cast<int64_t>(i) + 1)});
+                      Datum::Int(static_cast<int64_t>(i) + 1), Datum::Null()});
+    }
+  }
+  for (const catalog::ForeignKey& key : table.foreign_keys) {
+    for (size_t i = 0; i < key.columns.size(); ++i) {
+      rows.push_back({Text(database), Text(table.schema), Text(key.name), Text(database), Text(table.schema),
+                      Text(table.name), Text(table.columns[key.columns[i]].name),
+                      Datum::Int(static_cast<int64_t>(i) + 1), PlaceInKey(key, i, root)});
     }
   }
 }
@@ -332,8 +408,10 @@ class SystemViewOperator final : public Operator {
         AddTableConstraints(*table, database, rows_);
       } else if (view == "information_schema.check_constraints") {
         AddCheckConstraints(*table, database, rows_);
+      } else if (view == "information_schema.referential_constraints") {
+        AddReferentialConstraints(*table, *frame_.state.options.root, database, rows_);
       } else if (view == "information_schema.key_column_usage") {
-        AddKeyColumns(*table, database, rows_);
+        AddKeyColumns(*table, *frame_.state.options.root, database, rows_);
       } else if (view == "information_schema.views") {
         AddViews(*table, database, rows_);
       } else if (view == "pg_catalog.pg_views") {

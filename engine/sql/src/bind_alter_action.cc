@@ -167,7 +167,8 @@ Status Binder::TakeDraft(TableDraft added, AlterDraft& draft) {
     taken.push_back(key.name);
     changed.indexes.push_back(MakeUniqueConstraint(key.name, key.columns));
   }
-  return AddChecks(added, draft);
+  SISAL_RETURN_IF_ERROR(AddChecks(added, draft));
+  return AddForeignKeys(added, draft);
 }
 
 Status Binder::AddColumn(const PgQuery__AlterTableCmd& action, AlterDraft& draft) {
@@ -216,6 +217,9 @@ Status Binder::DropColumn(const PgQuery__AlterTableCmd& action, AlterDraft& draf
   SISAL_ASSIGN_OR_RETURN(const auto views, TakeDependents(found, cascade, description, draft.dependents));
   draft.dependents.insert(draft.dependents.end(), views.begin(), views.end());
   statement_.drop.cascade |= action.behavior == PG_QUERY__DROP_BEHAVIOR__DROP_CASCADE;  // for its sequences
+  std::erase_if(changed.foreign_keys, [&](const catalog::ForeignKey& foreign_key) {
+    return std::find(foreign_key.columns.begin(), foreign_key.columns.end(), *slot) != foreign_key.columns.end();
+  });
   const type::SqlType type = changed.columns[*slot].type;
   changed.columns[*slot] = catalog::Column();
   changed.columns[*slot].type = type;
@@ -223,7 +227,8 @@ Status Binder::DropColumn(const PgQuery__AlterTableCmd& action, AlterDraft& draf
   std::erase_if(changed.indexes, [&](const catalog::Index& index) { return HasColumn(index, *slot); });
   const auto& key = changed.primary_key;
   if (std::find(key.begin(), key.end(), *slot) != key.end()) DropPrimaryKey(draft);
-  return Status();
+  const std::string column = "column " + name + " of table " + changed.name;
+  return CheckReferrers(draft, column, column);
 }
 
 Status Binder::AddConstraint(const PgQuery__Constraint& node, AlterDraft& draft) {
@@ -246,10 +251,15 @@ Status Binder::DropConstraint(const PgQuery__AlterTableCmd& action, AlterDraft& 
     SISAL_ASSIGN_OR_RETURN(const auto views, TakeDependents(found, cascade, description, draft.dependents));
     draft.dependents.insert(draft.dependents.end(), views.begin(), views.end());
     DropPrimaryKey(draft);
-    return Status();
+    return CheckReferrers(draft, "constraint " + name + " on table " + changed.name, "index " + name);
   }
   const auto is_constraint = [&](const catalog::Index& index) { return index.is_constraint && index.name == name; };
-  if (std::erase_if(changed.indexes, is_constraint) > 0) return Status();
+  if (std::erase_if(changed.indexes, is_constraint) > 0) {
+    return CheckReferrers(draft, "constraint " + name + " on table " + changed.name, "index " + name);
+  }
+  if (std::erase_if(changed.foreign_keys, [&](const catalog::ForeignKey& key) { return key.name == name; }) > 0) {
+    return Status();
+  }
   if (std::erase_if(changed.checks, [&](const catalog::Check& check) { return check.name == name; }) > 0) {
     return Status();
   }

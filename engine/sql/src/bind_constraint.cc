@@ -146,15 +146,4 @@ Result<catalog::Check> Binder::BindCheck(const PgQuery__Constraint& node, const 
   return check;
 }
 
-Result<const TableRules*> Binder::RulesOf(const catalog::TablePtr& table) {
-  if (table->checks.empty()) return nullptr;
-  TableRules& rules = statement_.rules.emplace_back();
-  rules.table = table;
-  for (const catalog::Check& check : table->checks) {
-    SISAL_ASSIGN_OR_RETURN(const Expr* condition, BindCheckText(check, table));
-    rules.checks.push_back({&check, condition});
-  }
-  return &rules;
-}
-
 }  // namespace sisal::sql

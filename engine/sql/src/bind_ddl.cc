@@ -57,6 +57,14 @@ std::string ObjectName(std::string_view table, std::string_view columns, std::st
   return name + "_" + std::string(label);
 }
 
+// DEFERRABLE and its like arrive as constraints of their own behind the one that they are about.
+bool IsAttribute(const PgQuery__Constraint& node) {
+  return node.contype == PG_QUERY__CONSTR_TYPE__CONSTR_ATTR_DEFERRABLE ||
+         node.contype == PG_QUERY__CONSTR_TYPE__CONSTR_ATTR_NOT_DEFERRABLE ||
+         node.contype == PG_QUERY__CONSTR_TYPE__CONSTR_ATTR_DEFERRED ||
+         node.contype == PG_QUERY__CONSTR_TYPE__CONSTR_ATTR_IMMEDIATE;
+}
+
 // The keys' names, where the text has them, against those of the CHECKs.
 Status CheckKeyNames(const TableDraft& draft) {
   const auto is_taken = [&](const std::string& name) {
@@ -178,8 +186,15 @@ Status Binder::BindColumnDef(const PgQuery__ColumnDef& node, TableDraft& draft) 
   }
   draft.columns.push_back(std::move(column));
   draft.null_allowed.emplace_back();
-  for (const Node* constraint : NodeList(node.constraints, node.n_constraints)) {
-    SISAL_RETURN_IF_ERROR(BindConstraint(*constraint->constraint, &node, draft));
+  const PgQuery__Constraint* last = nullptr;
+  for (const Node* element : NodeList(node.constraints, node.n_constraints)) {
+    const PgQuery__Constraint& constraint = *element->constraint;
+    if (IsAttribute(constraint)) {
+      SISAL_RETURN_IF_ERROR(BindAttribute(constraint, last));
+      continue;
+    }
+    last = &constraint;
+    SISAL_RETURN_IF_ERROR(BindConstraint(constraint, &node, draft));
   }
   return serial ? FinishSerial(draft) : Status();
 }
@@ -225,7 +240,11 @@ Status Binder::BindConstraint(const PgQuery__Constraint& node, const PgQuery__Co
       draft.check_nodes.push_back(&node);  // it may use columns that come later
       return Status();
     case PG_QUERY__CONSTR_TYPE__CONSTR_FOREIGN:
-      return NotSupported(node.location, "FOREIGN KEY");
+      if (column == nullptr) {
+        for (const Node* key : NodeList(node.fk_attrs, node.n_fk_attrs)) names.emplace_back(StringOf(key));
+      }
+      draft.foreign_keys.push_back({&node, std::move(names)});
+      return Status();
     case PG_QUERY__CONSTR_TYPE__CONSTR_GENERATED:
       return NotSupported(node.location, "GENERATED");
     case PG_QUERY__CONSTR_TYPE__CONSTR_IDENTITY:
@@ -266,6 +285,34 @@ Status Binder::AddKey(const PgQuery__Constraint& node, const std::vector<std::st
     draft.primary_key = std::move(key);
   } else {
     draft.unique_keys.push_back(std::move(key));
+  }
+  return Status();
+}
+
+Status Binder::BindAttribute(const PgQuery__Constraint& node, const PgQuery__Constraint* of) {
+  const bool deferrable = node.contype == PG_QUERY__CONSTR_TYPE__CONSTR_ATTR_DEFERRABLE;
+  const bool deferred = node.contype == PG_QUERY__CONSTR_TYPE__CONSTR_ATTR_DEFERRED;
+  const bool has_attributes = of != nullptr && (of->contype == PG_QUERY__CONSTR_TYPE__CONSTR_PRIMARY ||
+                                                of->contype == PG_QUERY__CONSTR_TYPE__CONSTR_UNIQUE ||
+                                                of->contype == PG_QUERY__CONSTR_TYPE__CONSTR_FOREIGN);
+  if (!has_attributes) {
+    const bool initially = deferred || node.contype == PG_QUERY__CONSTR_TYPE__CONSTR_ATTR_IMMEDIATE;
+    const std::string name = deferrable  ? "DEFERRABLE"
+                             : deferred  ? "INITIALLY DEFERRED"
+                             : initially ? "INITIALLY IMMEDIATE"
+                                         : "NOT DEFERRABLE";
+    return At(node.location, "42601", "misplaced " + name + " clause");
+  }
+  if (deferrable || deferred) return NotSupported(node.location, "DEFERRABLE");
+  return Status();
+}
+
+// After the table's keys have their names, one after another, as PostgreSQL adds them.
+Status Binder::BindForeignKeys(const TableDraft& draft, catalog::Table& table) {
+  for (const TableDraft::ForeignKeyNode& node : draft.foreign_keys) {
+    const auto so_far = std::make_shared<const catalog::Table>(table);
+    SISAL_ASSIGN_OR_RETURN(catalog::ForeignKey key, BindForeignKey(*node.node, node.names, so_far));
+    table.foreign_keys.push_back(std::move(key));
   }
   return Status();
 }
@@ -354,7 +401,8 @@ Status Binder::BindCreateTable(const PgQuery__CreateStmt& node) {
   SISAL_RETURN_IF_ERROR(BindChecks(draft));
   SISAL_RETURN_IF_ERROR(CheckKeyNames(draft));
   statement_.create_table.sequences = draft.sequences;
-  statement_.create_table.table = FinishTable(std::move(draft));
+  statement_.create_table.table = FinishTable(draft);
+  SISAL_RETURN_IF_ERROR(BindForeignKeys(draft, *statement_.create_table.table));
   statement_.create_table.if_not_exists = node.if_not_exists;
   return Status();
 }

@@ -107,9 +107,7 @@ Status Binder::BindRowWrite(PlanKind kind, const RowWrite& clauses) {
   write->inputs = {input};
   SISAL_RETURN_IF_ERROR(BindReturning(scope, clauses.returning, *write));
   SISAL_RETURN_IF_ERROR(CheckUnusedCommonTables(common_tables, nullptr, &frame));
-  if (kind == PlanKind::kUpdate) {
-    SISAL_ASSIGN_OR_RETURN(write->rules, RulesOf(table));
-  }
+  SISAL_ASSIGN_OR_RETURN(write->rules, RulesOf(table, kind, write->assignments));
   statement_.plan = write;
   return Status();
 }

@@ -80,6 +80,7 @@ Binder::QualifiedName Binder::NameOf(const Node* object) {
 }
 
 Status Binder::BindDrop(const PgQuery__DropStmt& node) {
+  statement_.drop.cascade = node.behavior == PG_QUERY__DROP_BEHAVIOR__DROP_CASCADE;
   if (node.concurrent) return NotSupported(-1, "DROP INDEX CONCURRENTLY");
   if (node.remove_type == PG_QUERY__OBJECT_TYPE__OBJECT_TABLE) return BindDropTable(node);
   if (node.remove_type == PG_QUERY__OBJECT_TYPE__OBJECT_INDEX) return BindDropIndex(node);
@@ -185,6 +186,7 @@ void Binder::AddDropped(const catalog::TablePtr& table) {
 
 Status Binder::BindTruncate(const PgQuery__TruncateStmt& node) {
   UtilityCommand(StatementKind::kTruncate, "TRUNCATE TABLE");
+  statement_.drop.cascade = node.behavior == PG_QUERY__DROP_BEHAVIOR__DROP_CASCADE;
   statement_.depends_on_catalog = true;
   statement_.drop.restart_identity = node.restart_seqs;
   for (const Node* relation : NodeList(node.relations, node.n_relations)) {

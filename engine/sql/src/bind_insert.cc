@@ -195,7 +195,7 @@ Status Binder::BindInsert(const PgQuery__InsertStmt& node) {
   AddTableLeaf(scope, table, alias, item);
   scope.items.push_back(std::move(item));
   SISAL_RETURN_IF_ERROR(BindReturning(scope, NodeList(node.returning_list, node.n_returning_list), *insert));
-  SISAL_ASSIGN_OR_RETURN(insert->rules, RulesOf(table));
+  SISAL_ASSIGN_OR_RETURN(insert->rules, RulesOf(table, PlanKind::kInsert, insert->conflict_update));
   statement_.plan = insert;
   return Status();
 }

@@ -2,7 +2,7 @@
 //
 // One Binder works on one statement, on the big stack (big_stack.h). Its parts: expressions (bind_expression.cc,
 // bind_function.cc, coerce.cc), queries (bind_from.cc, bind_select.cc, bind_group.cc, bind_window.cc,
-// bind_set_operation.cc), writes (bind_insert.cc, bind_dml.cc, bind_constraint.cc) and the rest (bind_ddl.cc,
+// bind_set_operation.cc), writes (bind_insert.cc, bind_dml.cc, bind_constraint.cc, bind_foreign_key.cc) and the rest (bind_ddl.cc,
 // bind_utility.cc).
 #pragma once
 
@@ -423,14 +423,36 @@ class Binder {
   // "table_columns_label", numbered if a constraint has this name already.
   std::string ChooseConstraintName(const catalog::Table& table, std::string_view columns, std::string_view label,
                                    const std::vector<std::string>& taken) const;
-  // For a statement that writes new rows; nullptr: the table has no rules.
-  Result<const TableRules*> RulesOf(const catalog::TablePtr& table);
+
+  // --- Foreign keys (bind_foreign_key.cc) ---------------------------------------------------------------------------
+  // FOREIGN KEY (names) of `table`, whose other constraints it has already; a key of its own to itself has its id.
+  Result<catalog::ForeignKey> BindForeignKey(const PgQuery__Constraint& node, const std::vector<std::string>& names,
+                                             const catalog::TablePtr& table);
+  Result<catalog::TablePtr> FindReferenced(const PgQuery__RangeVar& relation, const catalog::TablePtr& table);
+  Result<std::vector<uint32_t>> ForeignKeyColumns(const catalog::Table& table,
+                                                  const std::vector<std::string>& names) const;
+  Result<std::vector<uint32_t>> ReferencedColumns(const PgQuery__Constraint& node, const catalog::Table& parent) const;
+  Status CheckForeignKeyTypes(const catalog::ForeignKey& key, const catalog::Table& table,
+                              const catalog::Table& parent) const;
+  // For a statement that writes `table`, whose plan assigns these columns; nullptr: nothing has to be looked at.
+  Result<const TableRules*> RulesOf(const catalog::TablePtr& table, PlanKind kind,
+                                    const std::vector<Assignment>& assignments);
+  // For whatever a foreign key's action does to it.
+  Result<const TableRules*> AllRulesOf(const catalog::TablePtr& table);
+  Status AddForeignKeys(const TableDraft& added, AlterDraft& draft);
+  Status CheckReferrers(const AlterDraft& draft, const std::string& dropped, const std::string& on);
+  Result<catalog::TablePtr> FindRelated(const catalog::TablePtr& table, ObjectId id);
+  Status AddCheckRules(TableRules& rules);
+  Status AddParentRule(const catalog::ForeignKey& key, TableRules& rules);
+  Status AddChildRule(const catalog::Referrer& referrer, TableRules& rules);
 
   // --- Definitions and the rest -------------------------------------------------------------------------------------
   Status BindCreateTable(const PgQuery__CreateStmt& node);
   Status BindColumnDef(const PgQuery__ColumnDef& node, TableDraft& draft);
   Status BindConstraint(const PgQuery__Constraint& node, const PgQuery__ColumnDef* column, TableDraft& draft);
   Status BindChecks(TableDraft& draft);
+  Status BindForeignKeys(const TableDraft& draft, catalog::Table& table);
+  Status BindAttribute(const PgQuery__Constraint& node, const PgQuery__Constraint* of);
   Status AddKey(const PgQuery__Constraint& node, const std::vector<std::string>& names, TableDraft& draft);
   std::unique_ptr<catalog::Table> FinishTable(TableDraft draft);
   Result<std::string> DefaultText(const PgQuery__ColumnDef& column, const PgQuery__Constraint& constraint) const;
@@ -559,6 +581,7 @@ class Binder {
   uint32_t recursion_depth_ = 0;                   // recursive terms around what is being bound
   uint64_t duplication_ = 1;                       // how often the expression that is being bound appears in the result
   std::vector<ColumnUse>* column_uses_ = nullptr;  // while a CHECK is defined
+  std::map<const catalog::Table*, const TableRules*> all_rules_;
   std::deque<CommonTable> common_tables_;
   std::map<std::pair<const catalog::Table*, uint32_t>, const Expr*> defaults_;
 };

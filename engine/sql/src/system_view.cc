@@ -35,7 +35,7 @@ constexpr SystemViewColumn kColumns[] = {
     {"identity_cycle", kText},
     {"is_updatable", kText},
 };
-// constraint_type: PRIMARY KEY, UNIQUE, CHECK.
+// constraint_type: PRIMARY KEY, UNIQUE, CHECK, FOREIGN KEY.
 constexpr SystemViewColumn kTableConstraints[] = {
     {"constraint_catalog", kText}, {"constraint_schema", kText}, {"constraint_name", kText},
     {"table_catalog", kText},      {"table_schema", kText},      {"table_name", kText},
@@ -45,11 +45,26 @@ constexpr SystemViewColumn kCheckConstraints[] = {
     {"constraint_catalog", kText}, {"constraint_schema", kText}, {"constraint_name", kText},
     {"check_clause", kText},       {"table_name", kText},  // ours: names are unique within a table only
 };
-// A row for each column of each primary key and unique constraint.
+constexpr SystemViewColumn kReferentialConstraints[] = {
+    {"constraint_catalog", kText},
+    {"constraint_schema", kText},
+    {"constraint_name", kText},
+    {"unique_constraint_catalog", kText},
+    {"unique_constraint_schema", kText},
+    {"unique_constraint_name", kText},
+    {"match_option", kText},
+    {"update_rule", kText},
+    {"delete_rule", kText},
+    // Ours: names are unique within a table only; and the constraint as the client shows it.
+    {"table_name", kText},
+    {"referenced_table_name", kText},
+    {"definition", kText},
+};
+// A row for each column of each primary key, unique constraint and foreign key.
 constexpr SystemViewColumn kKeyColumnUsage[] = {
     {"constraint_catalog", kText}, {"constraint_schema", kText},   {"constraint_name", kText},
     {"table_catalog", kText},      {"table_schema", kText},        {"table_name", kText},
-    {"column_name", kText},        {"ordinal_position", kInteger},
+    {"column_name", kText},        {"ordinal_position", kInteger}, {"position_in_unique_constraint", kInteger},
 };
 constexpr SystemViewColumn kPgTables[] = {
     {"schemaname", kText},
@@ -104,6 +119,7 @@ constexpr SystemView kViews[] = {
     {"information_schema.columns", kColumns},
     {"information_schema.table_constraints", kTableConstraints},
     {"information_schema.check_constraints", kCheckConstraints},
+    {"information_schema.referential_constraints", kReferentialConstraints},
     {"information_schema.key_column_usage", kKeyColumnUsage},
     {"information_schema.views", kViewsView},
     {"pg_catalog.pg_views", kPgViews},

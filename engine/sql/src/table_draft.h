@@ -25,6 +25,11 @@ struct TableDraft {
   std::optional<DraftKey> primary_key;
   std::vector<DraftKey> unique_keys;
   std::vector<const PgQuery__Constraint*> check_nodes;
+  struct ForeignKeyNode {
+    const PgQuery__Constraint* node;
+    std::vector<std::string> names;  // of its columns
+  };
+  std::vector<ForeignKeyNode> foreign_keys;
   std::vector<catalog::Check> checks;    // in the text's order, named
   std::vector<OwnedSequence> sequences;  // of serial and identity columns
 };

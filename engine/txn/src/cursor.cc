@@ -11,6 +11,14 @@ namespace sisal::txn {
 MergingCursor::MergingCursor(TransactionImpl& transaction, TreeId tree, KeyRange range, Direction direction)
     : transaction_(transaction), tree_(tree), range_(std::move(range)), forward_(direction == Direction::kForward) {}
 
+MergingCursor::MergingCursor(TransactionImpl& transaction, TreeId tree, KeyRange range, Timestamp snapshot)
+    : transaction_(transaction), tree_(tree), range_(std::move(range)), forward_(true), newest_(snapshot) {}
+
+NewestCursor::NewestCursor(TransactionImpl& transaction, TreeId tree, KeyRange range)
+    : MergingCursor(transaction, tree, std::move(range), transaction.TakeNewestSnapshot()) {}
+
+NewestCursor::~NewestCursor() { transaction().ReleaseSnapshot(*newest()); }
+
 Status MergingCursor::Next(size_t limit, EntryBatch& batch) {
   constexpr size_t kBatchBytes = 1 << 20;  // of what was copied: a caller gets fewer entries rather than more memory
   batch.Clear();
@@ -100,7 +108,7 @@ void MergingCursor::Merge(size_t limit, EntryBatch& batch) {
     }
     passed = write->first;
     const bool same = has_entry && entries_[next].key == write->first;
-    const WriteSet::Value* seen = transaction_.writes().Held(tree_, *write);
+    const WriteSet::Value* seen = newest_ ? &write->second : transaction_.writes().Held(tree_, *write);
     if (seen == nullptr) {
       if (same) Emit(entries_[next], batch);
     } else if (*seen) {  // hides the entry
@@ -114,7 +122,7 @@ void MergingCursor::Merge(size_t limit, EntryBatch& batch) {
 }
 
 void MergingCursor::Emit(const btree::Entry& entry, EntryBatch& batch) {
-  const Timestamp snapshot = transaction_.snapshot();
+  const Timestamp snapshot = newest_ ? *newest_ : transaction_.snapshot();
   std::optional<std::string_view> value;
   if (entry.begin > snapshot) {
     value = transaction_.core().versions.Find(tree_, entry.key, snapshot, batch.arena);

@@ -15,10 +15,16 @@ namespace sisal::txn {
 
 class TransactionImpl;
 
-class MergingCursor final : public Cursor {
+class MergingCursor : public Cursor {
  public:
   MergingCursor(TransactionImpl& transaction, TreeId tree, KeyRange range, Direction direction);
   Status Next(size_t limit, EntryBatch& batch) override;
+
+ protected:
+  // At `snapshot` instead of the transaction's, and with own writes that are held back.
+  MergingCursor(TransactionImpl& transaction, TreeId tree, KeyRange range, Timestamp snapshot);
+  TransactionImpl& transaction() { return transaction_; }
+  const std::optional<Timestamp>& newest() const { return newest_; }
 
  private:
   // Entries of the tree that come next, resolved at the snapshot only in Emit. Sets exhausted_.
@@ -39,10 +45,18 @@ class MergingCursor final : public Cursor {
   const TreeId tree_;
   const KeyRange range_;
   const bool forward_;
-  std::optional<std::string> last_;  // the last key that was passed; nullopt: at the start
+  const std::optional<Timestamp> newest_;  // nullopt: as the transaction sees it
+  std::optional<std::string> last_;        // the last key that was passed; nullopt: at the start
   bool ended_ = false;
   bool exhausted_ = false;             // the tree has nothing beyond entries_
   std::vector<btree::Entry> entries_;  // bytes in the batch's arena
+};
+
+// Registers a snapshot of the newest commits while it lives.
+class NewestCursor final : public MergingCursor {
+ public:
+  NewestCursor(TransactionImpl& transaction, TreeId tree, KeyRange range);
+  ~NewestCursor() override;
 };
 
 }  // namespace sisal::txn

@@ -160,6 +160,23 @@ std::unique_ptr<Cursor> TransactionImpl::Scan(TreeId tree, KeyRange range, Direc
   return std::make_unique<MergingCursor>(*this, tree, std::move(range), direction);
 }
 
+// A commit lets go of its intents after it has its position, so all that we waited for are below last_reserved.
+Result<std::unique_ptr<Cursor>> TransactionImpl::ScanNewest(TreeId tree, KeyRange range) {
+  SISAL_CHECK(state_ == State::kOpen);
+  SISAL_SIM_POINT();
+  const io::WaitResult result = core_.horizon.Wait(core_.horizon.last_reserved(), interrupt_);
+  if (result != io::WaitResult::kWoken) return InterruptError(result);
+  return std::unique_ptr<Cursor>(std::make_unique<NewestCursor>(*this, tree, std::move(range)));
+}
+
+Timestamp TransactionImpl::TakeNewestSnapshot() {
+  const Timestamp taken = core_.snapshots.Acquire(owner_.id, [this] {
+    return SISAL_PLANTED(kChildrenAtSnapshot) && snapshot_ ? *snapshot_ : core_.horizon.applied();
+  });
+  newest_seen_ = std::max(newest_seen_, taken);
+  return taken;
+}
+
 Status TransactionImpl::Lock(TreeId tree_id, std::string_view key, LockMode mode, LockWait wait, Conflict conflict) {
   SISAL_CHECK(state_ == State::kOpen);
   SISAL_RETURN_IF_ERROR(CheckInterrupt());

@@ -34,6 +34,7 @@ class TransactionImpl final : public Transaction {
   Result<std::optional<std::string_view>> Get(TreeId tree, std::string_view key, Arena& arena) override;
   Result<std::optional<std::string_view>> GetNewest(TreeId tree, std::string_view key, Arena& arena) override;
   std::unique_ptr<Cursor> Scan(TreeId tree, KeyRange range, Direction direction) override;
+  Result<std::unique_ptr<Cursor>> ScanNewest(TreeId tree, KeyRange range) override;
   Status Lock(TreeId tree, std::string_view key, LockMode mode, LockWait wait, Conflict conflict) override;
   Status Put(TreeId tree, std::string_view key, std::string_view value) override;
   Status Delete(TreeId tree, std::string_view key) override;
@@ -56,6 +57,8 @@ class TransactionImpl final : public Transaction {
   const WriteSet& writes() const { return writes_; }
   TreePtr FindTree(TreeId id);
   Status CheckInterrupt() const;
+  Timestamp TakeNewestSnapshot();
+  void ReleaseSnapshot(Timestamp snapshot) { core_.snapshots.Release(owner_.id, snapshot); }
 
  private:
   enum class State { kOpen, kCommitting, kEnded };

@@ -454,7 +454,6 @@ TEST(DefinitionTest, ConstraintsComeBack) {
   key.columns = {1, 0};
   key.table = ObjectId{300};
   key.referenced = {1700, 2};
-  key.index = ObjectId{301};
   key.match_full = true;
   key.on_delete = ReferenceAction::kSetDefault;
   key.on_update = ReferenceAction::kCascade;
@@ -469,7 +468,6 @@ TEST(DefinitionTest, ConstraintsComeBack) {
   const ForeignKey* found = decoded->FindForeignKey("t_fkey");
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->referenced, (std::vector<uint32_t>{1700, 2}));
-  EXPECT_EQ(found->index, ObjectId{301});
   EXPECT_EQ(found->on_delete, ReferenceAction::kSetDefault);
   EXPECT_EQ(decoded->referrers, table.referrers);
   for (size_t size = 0; size < bytes.size(); ++size) EXPECT_SQLSTATE(DecodeDefinition(bytes.substr(0, size)), "XX001");

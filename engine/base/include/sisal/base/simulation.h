@@ -34,6 +34,7 @@ enum class Plant : uint8_t {
   kOldSegmentNotSynced,   // a flush goes on into the next segment without a sync
   kNewSegmentNotDurable,  // a segment is used before its header and its name are synced
   kReadAboveFloor,        // a read without a transaction sees what a crash can undo
+  kChildrenAtSnapshot,    // a parent's DELETE does not look at the newest children
   kSequenceNotLogged,     // values are handed out that the log does not count as taken
   kSsiUnchecked,          // a serializable transaction commits without the check
 };
@@ -42,7 +43,7 @@ struct PlantName {
   Plant plant;
   const char* name;
 };
-extern const std::array<PlantName, 22> kPlants;
+extern const std::array<PlantName, 23> kPlants;
 std::optional<Plant> PlantOf(std::string_view name);
 // The plants' switch. kNone: none.
 void SetPlant(Plant plant);

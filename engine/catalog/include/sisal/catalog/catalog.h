@@ -73,12 +73,14 @@ class Catalog {
   virtual std::unique_ptr<Changes> MakeChanges(RootPtr base) const = 0;
 
   // Writes the definition into `transaction` (object lock, unique name; 42P07 if the name is taken) and into `changes`.
-  // Allocates ids and trees of `table` and of its indexes. Suspends.
+  // Allocates ids and trees of `table` and of its indexes; adds its foreign keys as AddForeignKey does. Suspends.
   virtual Result<TablePtr> CreateTable(txn::Transaction& transaction, Changes& changes, Table table) = 0;
+  // Its foreign keys go with it. Requires: no other table's foreign key references it.
   virtual Status DropTable(txn::Transaction& transaction, Changes& changes, const TablePtr& table) = 0;
   // Makes `changed` the definition of `table`: takes the names that are new and gives back those that are gone; trees
-  // that stand at 0 (of rows or of an index) are allocated, those that are gone are dropped. What lies in the trees is
-  // the caller's work. Errors: 42P07; those of LockTable. Suspends.
+  // that stand at 0 (of rows or of an index) are allocated, those that are gone are dropped. Foreign keys
+  // that come or go change the tables that they reference; ObjectId() means `table`. What lies in the trees, and that
+  // rows obey, is the caller's work. Errors: 42P07; those of LockTable. Suspends.
   virtual Result<TablePtr> ChangeTable(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
                                        Table changed) = 0;
   // Adds or removes an index of `table`'s definition; building its entries is the caller's work.
@@ -86,6 +88,12 @@ class Catalog {
                                     Index index) = 0;
   virtual Result<TablePtr> DropIndex(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
                                      std::string_view index_name) = 0;
+
+  // By ChangeTable. Both tables are locked exclusively. Suspends.
+  virtual Result<TablePtr> AddForeignKey(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                                         ForeignKey key) = 0;
+  virtual Result<TablePtr> DropForeignKey(txn::Transaction& transaction, Changes& changes, const TablePtr& table,
+                                          std::string_view key_name) = 0;
 
   virtual ObjectId AllocateObject() = 0;
   // As CreateTable; with an id of AllocateObject or none. Its state begins at `initial`. Suspends.

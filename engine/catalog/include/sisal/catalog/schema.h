@@ -62,7 +62,6 @@ struct ForeignKey {
   std::vector<uint32_t> columns;
   ObjectId table;                    // may be the table itself
   std::vector<uint32_t> referenced;  // of `table`, in the order of `columns`
-  std::optional<ObjectId> index;     // of `table`: its unique key; nullopt: its primary key
   bool match_full = false;           // MATCH FULL; else SIMPLE
   ReferenceAction on_delete = ReferenceAction::kNoAction;
   ReferenceAction on_update = ReferenceAction::kNoAction;
@@ -119,6 +118,9 @@ struct Table {
   // Slots that are not dropped, in order: what * means.
   std::vector<uint32_t> LiveColumns() const;
   const ForeignKey* FindForeignKey(std::string_view key_name) const;  // nullptr: none
+  // Which unique key has just these columns, in any order: 0 the primary key, i + 1 indexes[i]; nullopt: none. It is
+  // the one that foreign keys with these columns go by.
+  std::optional<uint32_t> FindUniqueKey(std::vector<uint32_t> key_columns) const;
 };
 using TablePtr = std::shared_ptr<const Table>;
 

@@ -25,4 +25,8 @@ Status CheckRows(const sql::StatementPtr& statement, const ExecutionOptions& opt
 Status RewriteTable(const sql::StatementPtr& statement, const ExecutionOptions& options, const catalog::Table& from,
                     const catalog::Table& to, std::span<const sql::Assignment> values, const sql::TableRules* rules);
 
+// 23503 if a row of the table breaks this foreign key of its. Requires: nobody else can write it or the table that it
+// references. Suspends.
+Status CheckForeignKey(const ExecutionOptions& options, const catalog::TablePtr& table, const catalog::ForeignKey& key);
+
 }  // namespace sisal::exec

@@ -122,10 +122,45 @@ struct CheckRule {
   const Expr* condition;        // over a row of the table; false: refused
 };
 
+// A column of a key that begins with a foreign key's columns. `column`: which of the foreign key's, from 0.
+struct KeyPart {
+  uint32_t column = 0;
+  type::SortOrder order = type::SortOrder::kAscending;
+  bool nulls_first = false;
+};
+
+// A foreign key of the table: what its new rows need.
+struct ParentRule {
+  const catalog::ForeignKey* key = nullptr;  // of the rules' table
+  catalog::TablePtr parent;
+  TreeId tree;  // of the parent's unique key: its rows, or an index
+  std::vector<KeyPart> parts;
+};
+
+// Fills in how the parent's rows are found. False: it has no such key.
+bool FindReferencedKey(ParentRule& rule);
+
+struct TableRules;
+
+// A foreign key that references the table: what becomes of the rows that have it.
+struct ChildRule {
+  const catalog::ForeignKey* key = nullptr;  // of `child`
+  catalog::TablePtr child;
+  TreeId tree;  // of the unique key that is referenced, in the rules' table
+  std::vector<KeyPart> parts;
+  // The child's rows or an index of it, which begins with the foreign key's columns; nullopt: all rows must be read.
+  std::optional<TreeId> access;
+  std::vector<KeyPart> access_parts;
+  const TableRules* rules = nullptr;  // of the child, if an action writes it
+  std::vector<const Expr*> defaults;  // of the key's columns, for SET DEFAULT
+};
+
 // What the rows of a table must keep to, besides NOT NULL and unique keys.
 struct TableRules {
   catalog::TablePtr table;
   std::vector<CheckRule> checks;
+  std::vector<ParentRule> parents;
+  std::vector<ChildRule> children;
 };
 
 struct Plan {

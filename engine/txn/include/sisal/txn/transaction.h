@@ -108,6 +108,10 @@ class Transaction {
   // The newest committed version, own writes included, whatever the snapshot. Requires: an intent on the key is held.
   virtual Result<std::optional<std::string_view>> GetNewest(TreeId tree, std::string_view key, Arena& arena) = 0;
   virtual std::unique_ptr<Cursor> Scan(TreeId tree, KeyRange range, Direction direction) = 0;
+  // As Scan, forward, but at a snapshot of its own that has every commit whose intents this transaction may have waited
+  // for, and with all own writes, held back or not. What constraints look at: whoever could add to the range must be
+  // locked out before. The cursor ends before the transaction does. Suspends.
+  virtual Result<std::unique_ptr<Cursor>> ScanNewest(TreeId tree, KeyRange range) = 0;
 
   // Takes an intent on (tree, key), held until commit or rollback; waits in FIFO order for its holder. A second call is
   // cheap; shared becomes exclusive where asked for. Works before TakeSnapshot too (first intent, then snapshot).
