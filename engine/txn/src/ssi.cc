@@ -75,7 +75,7 @@ Result<Timestamp> SsiTable::Check(const Attempt& attempt) const {
 // Commits are published in the order of their positions, one that only read after every commit that it has seen. So if
 // a commit is not above a snapshot, neither is what was published before it.
 void SsiTable::Publish(Timestamp at, Timestamp earliest_out, ReadSet reads, WrittenKeys writes,
-                       absl::FunctionRef<Timestamp()> floor) {
+                       absl::FunctionRef<Timestamp()> floor) noexcept {
   const bool wrote = !writes.empty();
   committed_.push_back({at, at, earliest_out, wrote, std::move(reads), std::move(writes)});
   bytes_ += committed_.back().bytes();

@@ -46,9 +46,10 @@ class SsiTable {
 
   // Ok: the earliest commit that the transaction has an edge to (Timestamp::Max(): none). Errors: 40001.
   Result<Timestamp> Check(const Attempt& attempt) const;
-  // `at`: the commit's position, or the newest that was seen by one that wrote nothing.
+  // `at`: the commit's position, or the newest that was seen by one that wrote nothing. The commit cannot be taken
+  // back: out of memory here ends the process.
   void Publish(Timestamp at, Timestamp earliest_out, ReadSet reads, WrittenKeys writes,
-               absl::FunctionRef<Timestamp()> floor);
+               absl::FunctionRef<Timestamp()> floor) noexcept;
   // Whether a transaction that only reads can see no anomaly at `snapshot`. Requires: no writer is left that was there
   // when it was taken; those to come have later snapshots.
   bool IsSafe(Timestamp snapshot) const;
