@@ -322,6 +322,7 @@ void NumericSum::AddScaled(__int128 value, int32_t scale, Arena& arena) {
     }
     coarser = widened;
     scale_ = std::max(scale, scale_);
+    set_total(sum);  // it goes with its scale, also if what follows spills it
   }
   if (__builtin_add_overflow(sum, value, &sum)) {
     Spill(Numeric::FromScaled(total(), scale_), arena);

@@ -218,6 +218,23 @@ TEST(NumericSumTest, RandomSumsEqualAddition) {
   }
 }
 
+// The sum that is spilled was widened to the other one's scale just before.
+TEST(NumericSumTest, MergesAcrossScalesAtTheEdgeOfItsWord) {
+  Arena arena;
+  const auto doubled = [&](const char* text, int times) {
+    NumericSum sum{};
+    sum.Add(Of(text).Encode(), arena);
+    for (int i = 0; i < times; ++i) sum.Merge(NumericSum(sum), arena);
+    return sum;
+  };
+  for (const bool coarse_first : {true, false}) {
+    NumericSum coarse = doubled("1", 123), fine = doubled("0.1", 126);
+    const Numeric expected = *Add(*coarse.Total(), *fine.Total());
+    (coarse_first ? coarse : fine).Merge(coarse_first ? fine : coarse, arena);
+    EXPECT_EQ(Text((coarse_first ? coarse : fine).Total()), Text(expected));
+  }
+}
+
 TEST(NumericSumTest, SpecialValues) {
   Arena arena;
   NumericSum sum{};
