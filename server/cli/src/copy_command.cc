@@ -86,7 +86,8 @@ std::string InsertSql(const CopyCommand& command, const std::vector<std::string>
     columns.append(i > 0 ? ", " : "").append(QuoteIdentifier(names[i]));
     values.append(i > 0 ? ", $" : "$").append(std::to_string(i + 1));
   }
-  return "INSERT INTO " + command.table + " (" + columns + ") VALUES (" + values + ")";
+  // As COPY: the file's values are taken for identity columns too.
+  return "INSERT INTO " + command.table + " (" + columns + ") OVERRIDING SYSTEM VALUE VALUES (" + values + ")";
 }
 
 class Import {

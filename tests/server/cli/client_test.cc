@@ -423,7 +423,7 @@ TEST_F(ShellTest, ImportSendsRowsAsParametersInOneTransaction) {
   EXPECT_EQ(Printed(), "COPY 2\n");
   EXPECT_THAT(server_.calls, ElementsAre("begin", "commit"));
   const v1::ExecuteRequest& insert = server_.executed.back();
-  EXPECT_EQ(insert.statement().sql(), "INSERT INTO t (\"a\", \"b\") VALUES ($1, $2)");
+  EXPECT_EQ(insert.statement().sql(), "INSERT INTO t (\"a\", \"b\") OVERRIDING SYSTEM VALUE VALUES ($1, $2)");
   EXPECT_EQ(insert.transaction().handle(), "h1");
   const v1::ColumnBatch& rows = insert.statement().param_rows();
   ASSERT_EQ(rows.columns_size(), 2);
