@@ -298,10 +298,11 @@ class AggregateRunner final : public WindowFunctionRunner {
 
   Status Slide(RowRange to) {
     const RowRange held = held_count_ == 1 ? held_pieces_[0] : RowRange();
-    const uint32_t common = to.begin < held.end ? held.end - to.begin : 0;  // ends never move back
+    const uint32_t common = to.begin < held.end ? held.end - to.begin : 0;
     const bool grows = common > 0 && to.begin == held.begin;
     const bool cheaper = to.begin - held.begin < common;
-    if (!grows && (common == 0 || !feeder_.can_remove() || !cheaper)) {
+    const bool moves_on = held.begin <= to.begin && held.end <= to.end;  // EXCLUDE may take the end off
+    if (!moves_on || (!grows && (common == 0 || !feeder_.can_remove() || !cheaper))) {
       Clear();
       return AddRange(to);
     }

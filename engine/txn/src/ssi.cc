@@ -65,7 +65,7 @@ Result<Timestamp> SsiTable::Check(const Attempt& attempt) const {
   for (auto other = committed_.rbegin(); other != committed_.rend() && !is_over(*other); ++other) {
     // Out commits first, or is In itself, or was seen by an In that only read.
     const bool is_dangerous = earliest_out <= other->last;
-    if (is_concurrent(*other) && is_dangerous && attempt.writes.MeetsReads(other->reads)) {
+    if (is_concurrent(*other) && is_dangerous && other->reads.MetBy(attempt.writes)) {
       return Fail("this transaction is the pivot of a dangerous structure");
     }
   }
@@ -74,7 +74,7 @@ Result<Timestamp> SsiTable::Check(const Attempt& attempt) const {
 
 // Commits are published in the order of their positions, one that only read after every commit that it has seen. So if
 // a commit is not above a snapshot, neither is what was published before it.
-void SsiTable::Publish(Timestamp at, Timestamp earliest_out, ReadSet reads, WrittenKeys writes,
+void SsiTable::Publish(Timestamp at, Timestamp earliest_out, Reads reads, WrittenKeys writes,
                        absl::FunctionRef<Timestamp()> floor) noexcept {
   const bool wrote = !writes.empty();
   committed_.push_back({at, at, earliest_out, wrote, std::move(reads), std::move(writes)});
@@ -104,7 +104,8 @@ void SsiTable::Summarize() {
     sum.first = std::min(sum.first, one.first);
     sum.last = std::max(sum.last, one.last);
     sum.earliest_out = std::min(sum.earliest_out, one.earliest_out);
-    sum.reads.AddTreesOf(one.reads);
+    sum.reads.at_snapshot.AddTreesOf(one.reads.at_snapshot);
+    sum.reads.at_snapshot.AddTreesOf(one.reads.newest);
     sum.writes.AddBoundsOf(one.writes);
     bytes_ -= std::min(bytes_, one.bytes());
     committed_.pop_front();

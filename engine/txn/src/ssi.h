@@ -26,6 +26,12 @@ namespace sisal::txn {
 
 class SsiTable {
  public:
+  // What one that commits has read: at its snapshot, and the newest of rows whose intents it held.
+  struct Reads {
+    ReadSet at_snapshot, newest;
+    bool MetBy(const WrittenKeys& writes) const { return writes.MeetsReads(at_snapshot) || writes.MeetsReads(newest); }
+    uint64_t bytes() const { return at_snapshot.bytes() + newest.bytes(); }
+  };
   // One that commits.
   struct Attempt {
     Timestamp snapshot;
@@ -48,7 +54,7 @@ class SsiTable {
   Result<Timestamp> Check(const Attempt& attempt) const;
   // `at`: the commit's position, or the newest that was seen by one that wrote nothing. The commit cannot be taken
   // back: out of memory here ends the process.
-  void Publish(Timestamp at, Timestamp earliest_out, ReadSet reads, WrittenKeys writes,
+  void Publish(Timestamp at, Timestamp earliest_out, Reads reads, WrittenKeys writes,
                absl::FunctionRef<Timestamp()> floor) noexcept;
   // Whether a transaction that only reads can see no anomaly at `snapshot`. Requires: no writer is left that was there
   // when it was taken; those to come have later snapshots.
@@ -70,7 +76,7 @@ class SsiTable {
     Timestamp first, last;  // of one that only read: the newest that it has seen
     Timestamp earliest_out = Timestamp::Max();
     bool wrote = true;
-    ReadSet reads;
+    Reads reads;
     WrittenKeys writes;
     uint64_t bytes() const { return sizeof(Committed) + reads.bytes() + writes.bytes(); }
   };

@@ -142,6 +142,7 @@ Result<std::optional<std::string_view>> TransactionImpl::Get(TreeId id, std::str
 Result<std::optional<std::string_view>> TransactionImpl::GetNewest(TreeId id, std::string_view key, Arena& arena) {
   SISAL_CHECK(state_ == State::kOpen);
   if (const WriteSet::Value* own = writes_.Find(id, key)) return *own;
+  if (tracked_ != nullptr) tracked_->newest.AddKey(id, key);
   const TreePtr tree = FindTree(id);
   btree::Entry entry;
   if (tree == nullptr || !tree->tree->Get(key, Timestamp::Max(), arena, entry)) {
@@ -257,8 +258,8 @@ Result<Timestamp> TransactionImpl::AppendRecords() {
   const io::MutexLock lock(core_.ssi.mutex);
   SISAL_ASSIGN_OR_RETURN(const Timestamp earliest_out, CheckSerializable(written));
   const Timestamp position = writer.Append();
-  core_.ssi.Publish(position, earliest_out, std::move(tracked_->reads), std::move(written),
-                    [this] { return core_.Floor(); });
+  core_.ssi.Publish(position, earliest_out, {std::move(tracked_->reads), std::move(tracked_->newest)},
+                    std::move(written), [this] { return core_.Floor(); });
   return position;
 }
 
@@ -269,12 +270,13 @@ Result<Timestamp> TransactionImpl::CheckSerializable(const WrittenKeys& written)
 }
 
 Status TransactionImpl::CommitReads() {
-  if (tracked_ == nullptr || tracked_->reads.empty()) return Status();
+  if (tracked_ == nullptr || (tracked_->reads.empty() && tracked_->newest.empty())) return Status();
   const io::MutexLock lock(core_.ssi.mutex);
   SISAL_ASSIGN_OR_RETURN(const Timestamp earliest_out, CheckSerializable({}));
   const bool is_alone = core_.ssi.writers() == (options_.read_only ? 0 : 1);
   if (is_alone) return Status();  // writers to come have later snapshots: they cannot be a pivot for it
-  core_.ssi.Publish(newest_seen_, earliest_out, std::move(tracked_->reads), {}, [this] { return core_.Floor(); });
+  core_.ssi.Publish(newest_seen_, earliest_out, {std::move(tracked_->reads), std::move(tracked_->newest)}, {},
+                    [this] { return core_.Floor(); });
   return Status();
 }
 

@@ -65,7 +65,8 @@ class TransactionImpl final : public Transaction {
 
   // What a serializable transaction is checked by.
   struct Tracked {
-    ReadSet reads;
+    ReadSet reads;   // at the snapshot
+    ReadSet newest;  // rows whose intents it held: nobody overwrites them before it ends, but somebody may after that
     std::optional<SsiTable::Place> place;
   };
 

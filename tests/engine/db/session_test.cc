@@ -166,6 +166,31 @@ TEST_F(SessionTest, SerializableRefusesWriteSkew) {
   }
 }
 
+// What a failed statement has found out about a key counts as read, though its error is rolled back.
+TEST_F(SessionTest, SerializableRemembersWhatFailed) {
+  Run("CREATE TABLE a (id INTEGER PRIMARY KEY)");
+  Run("CREATE TABLE p (id INTEGER PRIMARY KEY, k INTEGER UNIQUE)");
+  Run("CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p)");
+  Run("INSERT INTO p VALUES (1, 1), (2, 2)");
+  const auto other = database_->NewSession();
+  const std::pair<std::string, std::string> cases[] = {
+      {"INSERT INTO c VALUES (1, 3)", "INSERT INTO p VALUES (3, 3)"},
+      {"INSERT INTO p VALUES (9, 1)", "DELETE FROM p WHERE k = 1"},
+  };
+  for (const auto& [fails, writes] : cases) {
+    Run("BEGIN ISOLATION LEVEL SERIALIZABLE");
+    Run(*other, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+    Run(*other, "SELECT count(*) FROM a");
+    Run("INSERT INTO a SELECT count(*) FROM a");
+    Run("SAVEPOINT s");
+    EXPECT_EQ(Run(fails).substr(0, 8), "ERROR 23");
+    Run("ROLLBACK TO s");
+    EXPECT_EQ(Run("COMMIT"), "COMMIT");
+    EXPECT_NE(Run(*other, writes).substr(0, 5), "ERROR") << writes;
+    EXPECT_EQ(Run(*other, "COMMIT").substr(0, 11), "ERROR 40001") << fails;
+  }
+}
+
 TEST_F(SessionTest, ADeferrableReaderWaitsUntilItIsSafe) {
   Run("CREATE TABLE t (id INTEGER PRIMARY KEY)");
   const auto other = database_->NewSession();

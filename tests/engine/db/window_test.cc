@@ -152,6 +152,23 @@ TEST_F(WindowTest, MemoryIsBounded) {
             "ERROR 53200");
 }
 
+// EXCLUDE may take off the end of a frame that had one piece before.
+TEST_F(WindowTest, AFrameThatLosesItsEndIsComputedAnew) {
+  auto prepared = session_->Prepare(
+      "SELECT count(*) OVER (ORDER BY n RANGE BETWEEN 2 FOLLOWING AND UNBOUNDED FOLLOWING EXCLUDE TIES) "
+      "FROM (VALUES (1, 5), (2, 4), (4, null), (8, null), (16, null)) w(v, n)",
+      {});
+  ASSERT_TRUE(prepared.ok());
+  auto result = session_->Execute(*prepared, {}, {});
+  ASSERT_TRUE(result.ok());
+  std::vector<int64_t> counts;
+  type::Chunk chunk;
+  while ((*result)->Next(chunk).ok() && chunk.row_count > 0) {
+    for (uint32_t i = 0; i < chunk.row_count; ++i) counts.push_back(chunk.columns[0].ints[i]);
+  }
+  EXPECT_EQ(counts, (std::vector<int64_t>{3, 3, 1, 1, 1}));
+}
+
 TEST_F(WindowTest, LongPartitionsStopWhenAsked) {
   auto prepared = session_->Prepare("SELECT sum(g) OVER () FROM generate_series(1, 100000) g", {});
   ASSERT_TRUE(prepared.ok());
