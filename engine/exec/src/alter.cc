@@ -103,6 +103,29 @@ class Filler {
   std::string bytes_;
 };
 
+// Calls `visit` with each batch of the table's rows, and an arena that is empty again at the next.
+template <typename Visit>
+Status ForEachBatch(State& state, const ExecutionOptions& options, const catalog::Table& table, Visit visit) {
+  const auto cursor = options.transaction->Scan(table.tree, {}, txn::Direction::kForward);
+  txn::EntryBatch batch;
+  Arena arena;
+  for (;;) {
+    SISAL_RETURN_IF_ERROR(state.CheckInterrupt());
+    SISAL_RETURN_IF_ERROR(cursor->Next(type::kVectorSize, batch));
+    if (batch.keys.empty()) return Status();
+    arena.Reset();
+    SISAL_RETURN_IF_ERROR(visit(batch, arena));
+  }
+}
+
+Result<std::vector<Vector>> DecodeColumns(const catalog::Table& table, const txn::EntryBatch& batch, Arena& arena) {
+  std::vector<Vector> columns;
+  for (uint32_t i = 0; i < table.columns.size(); ++i) {
+    SISAL_ASSIGN_OR_RETURN(columns.emplace_back(), DecodeColumn(table, i, batch, arena));
+  }
+  return columns;
+}
+
 }  // namespace
 
 Result<std::vector<type::Datum>> EvaluateOnce(const sql::StatementPtr& statement, const ExecutionOptions& options,
@@ -123,14 +146,7 @@ Status CheckRows(const sql::StatementPtr& statement, const ExecutionOptions& opt
   State state(statement, options);
   Frame frame{state, {}};
   RuleCheck check(rules, frame);
-  const auto cursor = options.transaction->Scan(table.tree, {}, txn::Direction::kForward);
-  txn::EntryBatch batch;
-  Arena arena;
-  for (;;) {
-    SISAL_RETURN_IF_ERROR(state.CheckInterrupt());
-    SISAL_RETURN_IF_ERROR(cursor->Next(type::kVectorSize, batch));
-    if (batch.keys.empty()) return Status();
-    arena.Reset();
+  return ForEachBatch(state, options, table, [&](const txn::EntryBatch& batch, Arena& arena) -> Status {
     const auto count = static_cast<uint32_t>(batch.keys.size());
     for (const uint32_t column : columns) {
       SISAL_ASSIGN_OR_RETURN(const Vector values, DecodeColumn(table, column, batch, arena));
@@ -138,13 +154,10 @@ Status CheckRows(const sql::StatementPtr& statement, const ExecutionOptions& opt
         if (values.IsNull(row)) return ContainsNulls(table, column);
       }
     }
-    if (check.empty()) continue;
-    std::vector<Vector> rows;
-    for (uint32_t i = 0; i < table.columns.size(); ++i) {
-      SISAL_ASSIGN_OR_RETURN(rows.emplace_back(), DecodeColumn(table, i, batch, arena));
-    }
-    SISAL_RETURN_IF_ERROR(check.Pass({count, rows}));
-  }
+    if (check.empty()) return Status();
+    SISAL_ASSIGN_OR_RETURN(std::vector<Vector> rows, DecodeColumns(table, batch, arena));
+    return check.Pass({count, rows});
+  });
 }
 
 Status RewriteTable(const sql::StatementPtr& statement, const ExecutionOptions& options, const catalog::Table& from,
@@ -154,19 +167,9 @@ Status RewriteTable(const sql::StatementPtr& statement, const ExecutionOptions& 
   Program program = Program::Compile(ExpressionsOf(values), frame);
   Filler filler(to, options);
   RuleCheck check(rules, frame);
-  const auto cursor = options.transaction->Scan(from.tree, {}, txn::Direction::kForward);
-  txn::EntryBatch batch;
-  Arena arena;
-  for (;;) {
-    SISAL_RETURN_IF_ERROR(state.CheckInterrupt());
-    SISAL_RETURN_IF_ERROR(cursor->Next(type::kVectorSize, batch));
-    if (batch.keys.empty()) return Status();
-    arena.Reset();
+  return ForEachBatch(state, options, from, [&](const txn::EntryBatch& batch, Arena& arena) -> Status {
     const auto count = static_cast<uint32_t>(batch.keys.size());
-    std::vector<Vector> columns;
-    for (uint32_t i = 0; i < from.columns.size(); ++i) {
-      SISAL_ASSIGN_OR_RETURN(columns.emplace_back(), DecodeColumn(from, i, batch, arena));
-    }
+    SISAL_ASSIGN_OR_RETURN(std::vector<Vector> columns, DecodeColumns(from, batch, arena));
     std::vector<Vector> computed(values.size());
     SISAL_RETURN_IF_ERROR(program.Evaluate(type::Chunk{count, columns}, arena, computed));
     for (size_t i = from.columns.size(); i < to.columns.size(); ++i) {
@@ -175,7 +178,8 @@ Status RewriteTable(const sql::StatementPtr& statement, const ExecutionOptions& 
     for (size_t i = 0; i < values.size(); ++i) columns[values[i].column] = computed[i];
     SISAL_RETURN_IF_ERROR(check.Pass({count, columns}));
     for (uint32_t row = 0; row < count; ++row) SISAL_RETURN_IF_ERROR(filler.Add({columns, row}));
-  }
+    return Status();
+  });
 }
 
 }  // namespace sisal::exec

@@ -31,20 +31,6 @@ class ForeignKeyRaceTest : public SqlFixture {
   void MakeChild(const std::string& options) {
     Run("CREATE TABLE c (id INT PRIMARY KEY, a INT REFERENCES p " + options + ", n INT)");
   }
-  // Runs `sql` in `session` until it waits for `holder`, then calls `meanwhile`; what `sql` gave.
-  std::string RunBlocked(Session& session, std::string_view sql, Session& holder,
-                         const std::function<void()>& meanwhile) {
-    std::string outcome;
-    io::Event done;
-    runtime_->Spawn({}, [&] {
-      outcome = Run(session, sql);
-      done.Set();
-    });
-    while (!holder.transaction()->blocks_others()) io::Yield();
-    meanwhile();
-    done.Wait();
-    return outcome;
-  }
   std::string Orphans() {
     return Run("SELECT count(*) FROM c WHERE a IS NOT NULL AND NOT EXISTS (SELECT 1 FROM p WHERE p.id = c.a)");
   }

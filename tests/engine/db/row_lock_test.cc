@@ -21,20 +21,6 @@ class RowLockTest : public SqlFixture {
   std::string Free(const std::string& table) {
     return Run("SELECT id FROM " + table + " ORDER BY id FOR UPDATE SKIP LOCKED");
   }
-  // Runs `sql` in `session` until it waits for a lock of `holder`, then calls `meanwhile`. Returns what `sql` gave.
-  std::string RunBlocked(Session& session, std::string_view sql, Session& holder,
-                         const std::function<void()>& meanwhile) {
-    std::string outcome;
-    io::Event done;
-    runtime_->Spawn({}, [&] {
-      outcome = Run(session, sql);
-      done.Set();
-    });
-    while (!holder.transaction()->blocks_others()) io::Yield();
-    meanwhile();
-    done.Wait();
-    return outcome;
-  }
 };
 
 TEST_F(RowLockTest, WorkersTakeDifferentJobsAndLeaveTheOthersFree) {

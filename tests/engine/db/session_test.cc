@@ -209,12 +209,24 @@ TEST_F(SessionTest, ADeferrableReaderWaitsUntilItIsSafe) {
   Run("ROLLBACK");
 }
 
-// The shortcut for reads by key must not be taken where reads count.
 TEST_F(SessionTest, SerializableAsDefault) {
   EXPECT_EQ(Run("BEGIN"), "BEGIN");
   EXPECT_EQ(Run("SET LOCAL default_transaction_isolation = 'serializable'"), "SET");
   EXPECT_EQ(Run("SHOW default_transaction_isolation"), "serializable\n");
   Run("ROLLBACK");
+}
+
+// The shortcut for reads by key must not be taken where reads count.
+TEST_F(SessionTest, NoShortcutWhereSerializableIsTheDefault) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+  const std::string read = "SELECT id FROM t WHERE id = $1";
+  for (const auto isolation : {txn::Isolation::kSnapshot, txn::Isolation::kSerializable}) {
+    options_.default_isolation = isolation;
+    Reopen();
+    const auto prepared = session_->Prepare(read, {});
+    ASSERT_TRUE(prepared.ok());
+    EXPECT_EQ(database_->FindPointRead((*prepared)->id()) != nullptr, isolation == txn::Isolation::kSnapshot);
+  }
 }
 
 TEST_F(SessionTest, ReadOnlyTransactionsRefuseWrites) {

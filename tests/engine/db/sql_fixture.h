@@ -5,11 +5,14 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
 #include "sisal/db/database.h"
 #include "sisal/io/runtime.h"
+#include "sisal/io/sync.h"
 #include "sisal/type/datum.h"
 
 namespace sisal::db {
@@ -73,6 +76,29 @@ class SqlFixture : public ::testing::Test {
   }
   std::string Run(std::string_view sql, std::vector<type::Datum> params = {}) {
     return Run(*session_, sql, std::move(params));
+  }
+
+  // All of them succeed.
+  void Do(std::initializer_list<const char*> statements) {
+    for (const char* sql : statements) Check(*session_, sql);
+  }
+  static void Check(Session& session, const char* sql) {
+    const std::string answer = Run(session, sql);
+    EXPECT_FALSE(answer.starts_with("ERROR")) << sql << ": " << answer;
+  }
+  // Runs `sql` in `session` until it waits for `holder`, then calls `meanwhile`; what `sql` gave.
+  std::string RunBlocked(Session& session, std::string_view sql, Session& holder,
+                         const std::function<void()>& meanwhile) {
+    std::string outcome;
+    io::Event done;
+    runtime_->Spawn({}, [&] {
+      outcome = Run(session, sql);
+      done.Set();
+    });
+    while (!holder.transaction()->blocks_others()) io::Yield();
+    meanwhile();
+    done.Wait();
+    return outcome;
   }
 
   static void AppendRow(const type::Chunk& chunk, uint32_t row, std::string& text) {

@@ -7,13 +7,6 @@ namespace {
 
 class ViewTest : public SqlFixture {
  protected:
-  void Do(std::initializer_list<const char*> statements) {
-    for (const char* sql : statements) Check(*session_, sql);
-  }
-  static void Check(Session& session, const char* sql) {
-    const std::string answer = Run(session, sql);
-    EXPECT_FALSE(answer.starts_with("ERROR")) << sql << ": " << answer;
-  }
   std::string Refused(const char* sql) {
     const std::string answer = Run(sql);
     EXPECT_TRUE(answer.starts_with("ERROR ")) << sql << ": " << answer;
