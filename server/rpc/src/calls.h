@@ -16,7 +16,7 @@ namespace sisal::rpc {
 
 class CallBase;
 
-// The calls that run, so that a server that stops can tell each why. Thread-safe; about 20 ns for a call.
+// The calls that run, so that a server that stops can tell each why. Thread-safe.
 class RunningCalls {
  public:
   void Add(CallBase& call);
